@@ -1,0 +1,150 @@
+"""What every backend can do: the protocol behind `nnlab.backend(...)`."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, NoReturn, Self
+
+import numpy as np
+
+from nnlab.backends.receipt import Receipt
+from nnlab.backends.timing import Timing
+from nnlab.errors import MixedBackendError, UnknownName
+
+Array = Any  # numpy.ndarray, cupy.ndarray or SimArray: whatever the backend's home holds
+DTYPES = ("float32", "float64")
+
+
+class Memory(NamedTuple):
+    """Bytes of memory: in use by arrays, held (in use or kept for reuse), the limit, the highest use so far."""
+
+    used: int
+    held: int
+    limit: int
+    peak: int
+
+
+class Backend(ABC):
+    """A home for arrays, and the functions that work on them there.
+
+    name: "numpy", "sim" or "cupy". dtype: the floating type of everything this backend makes.
+    xp: the array module of this home; `xp.tanh(a)` works on every backend.
+    """
+
+    name: str
+    xp: Any
+
+    def __init__(self, *, dtype: str = "float32") -> None:
+        if str(dtype) not in DTYPES:
+            raise UnknownName("dtype", str(dtype), DTYPES)
+        self.dtype = np.dtype(dtype)
+
+    @property
+    @abstractmethod
+    def home(self) -> str:
+        """Where the arrays live, in words: "the host", "simulated GPU 0 (h200)", ..."""
+
+    @property
+    def is_host(self) -> bool:
+        """True where reading a value costs nothing, because the arrays are NumPy's own."""
+        return False
+
+    @abstractmethod
+    def owns(self, array: object) -> bool:
+        """Does the array live in this backend's home?"""
+
+    @abstractmethod
+    def asarray(self, host: Any, *, dtype: str | None = None) -> Array:
+        """The only door in: a host array, list or number becomes an array of this home.
+
+        Floats become `self.dtype` (or `dtype`); integers and booleans stay what they are unless `dtype` is given.
+        An array that lives here already is returned as it is where its type fits.
+        Raises MixedBackendError for an array of another device.
+        """
+
+    @abstractmethod
+    def to_host(self, array: Array) -> np.ndarray:
+        """The only door out: the array as a NumPy array. Raises MixedBackendError for an array of another home."""
+
+    @abstractmethod
+    def matmul(
+        self, a: Array, b: Array, *, out: Array | None = None, transpose_a: bool = False, transpose_b: bool = False
+    ) -> Array:
+        """The matrix product of two 2-D arrays, either of them transposed on the way; into `out` where given.
+
+        Raises ShapeError where the inner sizes differ.
+        """
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until everything asked of the device is done."""
+
+    @abstractmethod
+    def measure(self) -> AbstractContextManager[Receipt]:
+        """`with b.measure() as receipt:` fills the receipt with what the block cost on the device."""
+
+    @abstractmethod
+    def memory(self) -> Memory:
+        """Bytes (used, held, limit, peak) of this home."""
+
+    @abstractmethod
+    def release_memory(self) -> None:
+        """Collect garbage, then give memory that is held but not used back to the system."""
+
+    @abstractmethod
+    def astype(self, dtype: str) -> Self:
+        """The same home with another floating type."""
+
+    def time(
+        self,
+        function: Callable[[], object],
+        *,
+        warmup: int = 2,
+        repeats: int = 5,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> Timing:
+        """Seconds that `function()` takes, device work included.
+
+        The clock is read only after a synchronize, before and after each run; the warm-up runs are not in the result.
+        Raises ValueError for fewer than 0 warm-ups or 1 repeat.
+        """
+        if warmup < 0 or repeats < 1:
+            raise ValueError(f"time needs warmup >= 0 and repeats >= 1, not warmup={warmup}, repeats={repeats}")
+        for _ in range(warmup):
+            function()
+        return Timing(tuple(self._timed_runs(function, repeats, clock)), warmup=warmup)
+
+    def _timed_runs(
+        self, function: Callable[[], object], repeats: int, clock: Callable[[], float]
+    ) -> Iterator[float]:
+        for _ in range(repeats):
+            self.synchronize()
+            start = clock()
+            function()
+            self.synchronize()
+            yield clock() - start
+
+    def require_home(self, **arrays: object) -> None:
+        """Raise MixedBackendError, by the array's name, unless all arrays live here."""
+        for name, array in arrays.items():
+            if not self.owns(array):
+                self.refuse(name, array)
+
+    def refuse(self, name: str, array: object) -> NoReturn:
+        """Raise the MixedBackendError for `array`, naming both homes and the call that cures it."""
+        from nnlab.backends import home_of
+
+        theirs = home_of(array)
+        if theirs == "the host":
+            cure = f"{name} = backend.asarray({name})"
+        elif self.is_host:
+            cure = f"{name} = its_backend.to_host({name})"
+        else:
+            cure = f"{name} = backend.asarray(its_backend.to_host({name}))"
+        raise MixedBackendError(f"{name} lives on {theirs}, but is needed on {self.home}; move it with: {cure}")
+
+    def __repr__(self) -> str:
+        return f"<{self.name} backend: {self.dtype} on {self.home}>"
