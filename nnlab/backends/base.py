@@ -117,9 +117,7 @@ class Backend(ABC):
             function()
         return Timing(tuple(self._timed_runs(function, repeats, clock)), warmup=warmup)
 
-    def _timed_runs(
-        self, function: Callable[[], object], repeats: int, clock: Callable[[], float]
-    ) -> Iterator[float]:
+    def _timed_runs(self, function: Callable[[], object], repeats: int, clock: Callable[[], float]) -> Iterator[float]:
         for _ in range(repeats):
             self.synchronize()
             start = clock()
