@@ -12,7 +12,7 @@ import numpy as np
 
 from nnlab.backends.receipt import Receipt
 from nnlab.backends.timing import Timing
-from nnlab.errors import MixedBackendError, UnknownName
+from nnlab.errors import EngineCannot, MixedBackendError, UnknownName
 
 Array = Any  # numpy.ndarray, cupy.ndarray or SimArray: whatever the backend's home holds
 DTYPES = ("float32", "float64")
@@ -25,6 +25,14 @@ class Memory(NamedTuple):
     held: int
     limit: int
     peak: int
+
+
+class Graph(ABC):
+    """Launches recorded by `capture`, to be run again on the same buffers."""
+
+    @abstractmethod
+    def replay(self) -> None:
+        """Queue all recorded launches at the cost of one. Raises CaptureError while the block still records."""
 
 
 class Backend(ABC):
@@ -41,6 +49,11 @@ class Backend(ABC):
         if str(dtype) not in DTYPES:
             raise UnknownName("dtype", str(dtype), DTYPES)
         self.dtype = np.dtype(dtype)
+
+    @classmethod
+    @abstractmethod
+    def holding(cls, array: Array) -> Backend:
+        """The backend of this kind that holds `array`, with the array's floating type."""
 
     @property
     @abstractmethod
@@ -66,8 +79,12 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def to_host(self, array: Array) -> np.ndarray:
-        """The only door out: the array as a NumPy array. Raises MixedBackendError for an array of another home."""
+    def to_host(self, array: Array, *, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
+        """The only door out: the array as a NumPy array, in `out` where given.
+
+        blocking=False does not wait for the copy: `out` must be `pinned` memory, and holds the values after the next
+        synchronize. Raises MixedBackendError for an array of another home.
+        """
 
     @abstractmethod
     def matmul(
@@ -98,15 +115,47 @@ class Backend(ABC):
     def astype(self, dtype: str) -> Self:
         """The same home with another floating type."""
 
+    def pinned(self, host: Any) -> np.ndarray:
+        """A copy of a host array in page-locked memory, which a device copies from and to several times faster."""
+        return np.array(host)
+
+    def stream(self) -> Any:
+        """A new stream: a queue of its own for work on the device.
+
+        `with stream:` makes it the one that takes the work. stream.synchronize() waits for it; stream.record()
+        returns an event; stream.wait_event(event) makes later work in this stream wait for it. Raises EngineCannot
+        on a home without streams.
+        """
+        raise EngineCannot(f"{self.home} has no streams; use nnlab.backend('sim') or nnlab.gpu()")
+
+    def capture(self) -> AbstractContextManager[Graph]:
+        """`with b.capture() as graph:` records the block's launches without running them; graph.replay() runs them.
+
+        Raises CaptureError for an operation that cannot be recorded, EngineCannot on a home without graphs.
+        """
+        raise EngineCannot(f"{self.home} has no launches to capture; use nnlab.backend('sim') or nnlab.gpu()")
+
+    def kernel(self, function: Callable[..., None]) -> Any:
+        """`@b.kernel` makes a kernel of a Python function over thread indices. Raises EngineCannot without a device."""
+        raise EngineCannot(f"{self.home} runs no kernels; use nnlab.backend('sim') or nnlab.gpu()")
+
+    def raw_kernel(self, source: str, name: str, *, reference: Callable[..., None]) -> Any:
+        """A kernel in CUDA C, with the NumPy function that says what it must compute."""
+        raise EngineCannot(f"{self.home} runs no CUDA C; use nnlab.backend('sim') or nnlab.gpu()")
+
+    def clock(self) -> float:
+        """Seconds on the clock that `time` reads: the host's, or the modelled one of a simulated device."""
+        return time.perf_counter()
+
     def time(
         self,
         function: Callable[[], object],
         *,
         warmup: int = 2,
         repeats: int = 5,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float] | None = None,
     ) -> Timing:
-        """Seconds that `function()` takes, device work included.
+        """Seconds that `function()` takes, device work included, on `clock` (None: this backend's own).
 
         The clock is read only after a synchronize, before and after each run; the warm-up runs are not in the result.
         Raises ValueError for fewer than 0 warm-ups or 1 repeat.
@@ -115,7 +164,7 @@ class Backend(ABC):
             raise ValueError(f"time needs warmup >= 0 and repeats >= 1, not warmup={warmup}, repeats={repeats}")
         for _ in range(warmup):
             function()
-        return Timing(tuple(self._timed_runs(function, repeats, clock)), warmup=warmup)
+        return Timing(tuple(self._timed_runs(function, repeats, clock or self.clock)), warmup=warmup)
 
     def _timed_runs(self, function: Callable[[], object], repeats: int, clock: Callable[[], float]) -> Iterator[float]:
         for _ in range(repeats):
@@ -146,3 +195,8 @@ class Backend(ABC):
 
     def __repr__(self) -> str:
         return f"<{self.name} backend: {self.dtype} on {self.home}>"
+
+
+def float_dtype(array: Array) -> str:
+    """The backend dtype that fits an array: "float64" where it is that, else "float32"."""
+    return "float64" if array.dtype == np.float64 else "float32"

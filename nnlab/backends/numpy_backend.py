@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from nnlab.backends.base import Array, Backend, Memory
+from nnlab.backends.base import Array, Backend, Memory, float_dtype
 from nnlab.backends.receipt import Receipt
 from nnlab.backends.shapes import check_product
 
@@ -21,6 +21,10 @@ class NumpyBackend(Backend):
 
     name = "numpy"
     xp = np
+
+    @classmethod
+    def holding(cls, array: Array) -> NumpyBackend:
+        return cls(dtype=float_dtype(array))
 
     @property
     def home(self) -> str:
@@ -41,10 +45,13 @@ class NumpyBackend(Backend):
             return array.astype(dtype, copy=False)
         return array.astype(self.dtype, copy=False) if array.dtype.kind == "f" else array
 
-    def to_host(self, array: Array) -> np.ndarray:
+    def to_host(self, array: Array, *, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:
         if _is_device_array(array):
             self.refuse("array", array)
-        return np.asarray(array)
+        if out is None:
+            return np.asarray(array)
+        np.copyto(out, array)
+        return out
 
     def matmul(
         self, a: Array, b: Array, *, out: Array | None = None, transpose_a: bool = False, transpose_b: bool = False
@@ -60,7 +67,7 @@ class NumpyBackend(Backend):
     @contextmanager
     def measure(self) -> Iterator[Receipt]:
         """A receipt of zeros and the seconds that passed: the host launches nothing and copies nothing."""
-        receipt, start = Receipt(), time.perf_counter()
+        receipt, start = Receipt(events=[], lines=[]), time.perf_counter()
         try:
             yield receipt
         finally:
