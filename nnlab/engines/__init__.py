@@ -1,0 +1,16 @@
+"""Ways to run training steps: all compute the same, at different cost."""
+
+from nnlab.engines.base import Engine, Session
+from nnlab.engines.eager import Eager
+from nnlab.errors import UnknownName
+
+__all__ = ["ENGINES", "Eager", "Engine", "Session", "engine"]
+
+ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager,)}
+
+
+def engine(name: str) -> Engine:
+    """The engine called `name`. Raises UnknownName with the nearest valid one."""
+    if name not in ENGINES:
+        raise UnknownName("engine", name, ENGINES)
+    return ENGINES[name]()

@@ -1,0 +1,44 @@
+"""The contract of an engine: prepare a run once, then advance it by any number of steps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+from nnlab.backends import Array
+from nnlab.optim import TrainState
+
+
+class Session(ABC):
+    """A prepared run. `advance(n)` takes n steps and returns their n losses, each measured before its update.
+
+    The losses stay in the model's home. However a run is cut into calls of `advance`, the numbers are the same.
+    stop: asked between steps (or short slices of them); once it says True, `advance` returns early.
+    """
+
+    stop: Callable[[], bool] = staticmethod(lambda: False)
+
+    @abstractmethod
+    def advance(self, n: int) -> Array:
+        """Take n steps, or fewer where `stop()` says so; state.step grows by as many.
+
+        Returns the losses of the steps taken, one array of the model's home.
+        """
+
+    @abstractmethod
+    def evaluate(self) -> Array:
+        """The loss over all rows as things stand, a 0-d array of the model's home; nothing is changed."""
+
+
+class Engine(ABC):
+    """A way to run steps."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def prepare(self, state: TrainState, x: Array, y: Array) -> Session:
+        """Get ready to train on x (rows, inputs) and y (rows, outputs), both in the model's home.
+
+        Raises EngineCannot, naming what this engine does not support, before anything is run.
+        """

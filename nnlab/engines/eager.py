@@ -1,0 +1,45 @@
+"""The plain engine: one operation after another, as lessons write it. It takes every network, on every backend."""
+
+from __future__ import annotations
+
+from nnlab.backends import Array
+from nnlab.engines.base import Engine, Session
+from nnlab.optim import TrainState
+
+
+class EagerSession(Session):
+    """Forward, loss, backward, update: a Python loop over the steps."""
+
+    def __init__(self, state: TrainState, x: Array, y: Array) -> None:
+        self.state, self.x, self.y = state, x, y
+        self.backend = state.model.backend
+
+    def advance(self, n: int) -> Array:
+        state, xp = self.state, self.backend.xp
+        losses = xp.empty(n, dtype=self.backend.dtype)
+        rows = state.batches(len(self.x), state.step, n)
+        rows = None if rows is None else self.backend.asarray(rows)  # the rows of n steps go up in one copy
+        x, y = self.x, self.y
+        for i in range(n):
+            if self.stop():
+                return losses[:i]
+            if rows is not None:
+                x, y = xp.take(self.x, rows[i], axis=0), xp.take(self.y, rows[i], axis=0)
+            losses[i], gradient = state.loss(state.model(x), y)
+            state.model.backward(gradient, to_input=False)
+            state.optimizer.update(state.model.parameters, state.model.gradients, state.schedule(state.step))
+            state.step += 1
+        return losses
+
+    def evaluate(self) -> Array:
+        loss, _ = self.state.loss(self.state.model(self.x), self.y)
+        return loss
+
+
+class Eager(Engine):
+    """One operation after another; the reference that the other engines are compared with."""
+
+    name = "eager"
+
+    def prepare(self, state: TrainState, x: Array, y: Array) -> EagerSession:
+        return EagerSession(state, x, y)

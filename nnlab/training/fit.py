@@ -1,0 +1,195 @@
+"""`fit` and `resume`: run an engine to the planned step, log on the way, stop without loss."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from nnlab.backends import Array
+from nnlab.engines import Engine, Session
+from nnlab.engines import engine as engine_by_name
+from nnlab.errors import CheckpointMismatch, DivergenceError
+from nnlab.nn.losses import Loss, loss_by_name
+from nnlab.nn.sequential import Sequential
+from nnlab.optim import Optimizer, Schedule, TrainState
+from nnlab.optim.schedules import as_schedule
+from nnlab.training.checks import check_run
+from nnlab.training.history import History
+from nnlab.training.interrupts import Interrupts
+from nnlab.training.progress import Progress
+
+Callback = Any  # an object with any of on_start, on_log, on_checkpoint, on_end
+
+
+def fit(
+    model: Sequential,
+    x: Array,
+    y: Array,
+    *,
+    loss: Loss | str,
+    optimizer: Optimizer,
+    rate: float | Schedule,
+    steps: int,
+    batch_size: int | None = None,
+    rng: np.random.Generator | None = None,
+    engine: str | Engine = "eager",
+    log_every: int | None = None,
+    callbacks: Iterable[Callback] = (),
+) -> History:
+    """Train `model` in place on x (rows, inputs) and y (rows, outputs), both in its home and dtype.
+
+    loss: a function of nnlab.nn.losses or its name. rate: a number or a schedule of the global step. batch_size:
+    rows a step, shuffled anew each epoch from `rng`; None takes all rows each step. log_every: steps between two
+    entries of the history, by default steps // 100; the losses between two logs come to the host in one copy.
+    callbacks: objects with any of on_start, on_log, on_checkpoint, on_end, each called with the TrainState;
+    on_checkpoint comes after every on_log, when the state may be saved. Ctrl-C ends the run after the current step
+    and returns what there is; `resume(history.state, x, y)` goes on.
+
+    Raises ValueError, TypeError, ShapeError, MixedBackendError, UnknownName or EngineCannot before the first step,
+    and DivergenceError at the first loss that is not finite, with model and optimiser back at the last log.
+    """
+    steps = _whole("steps", steps)
+    log_every = max(1, steps // 100) if log_every is None else _whole("log_every", log_every)
+    if batch_size is not None:
+        batch_size = _whole("batch_size", batch_size)
+        if batch_size > len(x):
+            raise ValueError(f"batch_size is {batch_size}, but x has only {len(x)} rows")
+        if rng is None:
+            raise ValueError("batches are shuffled: pass rng=np.random.default_rng(seed)")
+    state = TrainState(
+        model=model,
+        loss=loss_by_name(loss) if isinstance(loss, str) else loss,
+        optimizer=optimizer,
+        schedule=as_schedule(rate),
+        steps=steps,
+        log_every=log_every,
+        batch_size=batch_size,
+        batch_seed=int(rng.integers(2**63)) if rng is not None and batch_size is not None else None,
+        engine=engine if isinstance(engine, str) else engine.name,
+    )
+    return _run(state, x, y, engine, callbacks)
+
+
+def resume(
+    state: TrainState,
+    x: Array,
+    y: Array,
+    *,
+    steps: int | None = None,
+    engine: str | Engine | None = None,
+    callbacks: Iterable[Callback] = (),
+    override: bool = False,
+) -> History:
+    """Go on with a run from where its state stands, bit for bit as if it had never stopped.
+
+    steps: the total over all parts. A total other than the planned one raises CheckpointMismatch, since schedules
+    are laid out over the total; override=True accepts it, keeps the schedule, and notes it in
+    state.extra["overrides"]. A run that is already complete returns at once. Raises what `fit` raises.
+    """
+    if steps is not None and steps != state.steps:
+        steps = _whole("steps", steps)
+        if not override:
+            raise CheckpointMismatch(
+                f"this run was planned for {state.steps} steps and its schedule is laid out over them; "
+                f"resume(..., steps={steps}) needs override=True"
+            )
+        note = {"at_step": state.step, "from_steps": state.steps, "to_steps": steps}
+        state.extra.setdefault("overrides", []).append(note)
+        state.steps = steps
+        _cut_log(state)
+    return _run(state, x, y, state.engine if engine is None else engine, callbacks)
+
+
+def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks: Iterable[Callback]) -> History:
+    check_run(state.model, state.loss, x, y)
+    runner = engine_by_name(engine) if isinstance(engine, str) else engine
+    state.engine = runner.name
+    state.optimizer.prepare(state.model.parameters)
+    session = runner.prepare(state, x, y)
+    callbacks = list(callbacks)
+    if not any(isinstance(callback, Progress) for callback in callbacks):
+        callbacks.append(Progress())
+
+    with Interrupts() as interrupts:
+        session.stop = interrupts.requested
+        _call(callbacks, "on_start", state)
+        try:
+            while state.step < state.steps and not interrupts.requested():
+                if _advance_to_log(session, state):
+                    _call(callbacks, "on_log", state)
+                    _call(callbacks, "on_checkpoint", state)
+        finally:
+            _call(callbacks, "on_end", state)
+    history = History(state, interrupted=state.step < state.steps)
+    if history.interrupted:
+        print(f"stopped at step {state.step} of {state.steps}; nnlab.training.resume(history.state, x, y) goes on")
+    return history
+
+
+def _advance_to_log(session: Session, state: TrainState) -> bool:
+    """Run to the next multiple of log_every or the end, and log; False where Ctrl-C came in between."""
+    xp, first = state.model.backend.xp, state.step
+    kept, kept_step = {name: value.copy() for name, value in state.arrays.items()}, state.optimizer.step
+    target = min(state.steps, (first // state.log_every + 1) * state.log_every)
+    seconds = state.log["seconds"][-1] if state.log["seconds"] else 0.0
+    start = time.perf_counter()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the check below is the one that tells
+        losses = session.advance(target - first)
+        if state.step == state.steps:  # the finished model's loss comes along in the same copy
+            losses = xp.concatenate([losses, xp.reshape(session.evaluate(), (1,))])
+    read = state.model.backend.to_host(losses)
+    seconds += time.perf_counter() - start
+
+    bad = np.flatnonzero(~np.isfinite(read))
+    if bad.size:
+        at = int(bad[0])
+        before = float(read[at - 1]) if at else (state.log["loss"][-1] if state.log["loss"] else None)
+        for name, value in state.arrays.items():
+            value[...] = kept[name]
+        state.step, state.optimizer.step = first, kept_step
+        raise _divergence(state, first + at, before)
+    if first % state.log_every == 0 and state.step > first:
+        _log(state, first, float(read[0]), seconds)
+    if state.step == state.steps:
+        _log(state, state.step, float(read[-1]), seconds)
+    return state.step == target
+
+
+def _divergence(state: TrainState, step: int, before: float | None) -> DivergenceError:
+    last = "there was no finite loss before it" if before is None else f"the last finite loss was {before:.6g}"
+    return DivergenceError(
+        f"the loss is not finite at step {step}; {last}. The rate was {state.schedule(step):g}: try a tenth of it, "
+        f"and standardise x and y. The model is back at step {state.step}.",
+        step=step,
+        last_loss=before,
+    )
+
+
+def _log(state: TrainState, step: int, loss: float, seconds: float) -> None:
+    entry = {"step": step, "loss": loss, "rate": state.schedule(step), "seconds": seconds}
+    for name, value in entry.items():
+        state.log[name].append(value)
+
+
+def _cut_log(state: TrainState) -> None:
+    """Drop the entry of the old end, which the longer run will measure again."""
+    keep = sum(step < state.step for step in state.log["step"])
+    for column in state.log.values():
+        del column[keep:]
+
+
+def _call(callbacks: list[Callback], moment: str, state: TrainState) -> None:
+    for callback in callbacks:
+        hook = getattr(callback, moment, None)
+        if hook is not None:
+            hook(state)
+
+
+def _whole(name: str, value: int) -> int:
+    if isinstance(value, bool) or not math.isfinite(value) or int(value) != value or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
+    return int(value)
