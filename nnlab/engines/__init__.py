@@ -2,11 +2,12 @@
 
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
+from nnlab.engines.graph import CudaGraph
 from nnlab.errors import UnknownName
 
-__all__ = ["ENGINES", "Eager", "Engine", "Session", "engine"]
+__all__ = ["ENGINES", "CudaGraph", "Eager", "Engine", "Session", "engine"]
 
-ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager,)}
+ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph)}
 
 
 def engine(name: str) -> Engine:

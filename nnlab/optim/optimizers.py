@@ -2,12 +2,16 @@
 
 `update(parameters, gradients, rate)` takes dicts of arrays with the same keys, all of one home, and a Python float.
 What an optimiser remembers between steps is in `arrays` (a dict of arrays) and `step` (updates so far).
+
+An update has two halves, so that engines can put them in different places: `factors(step, rate)` is arithmetic on
+Python floats, and `apply(parameters, gradients, factors)` is work on arrays.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from nnlab.backends import Array, backend_of
@@ -47,8 +51,16 @@ class Optimizer(ABC):
                 raise ShapeError(f"{name} has shape {parameter.shape}, its gradient {gradients[name].shape}")
         self.prepare(parameters)
         self.step += 1
+        self.apply(parameters, gradients, self.factors(self.step, rate))
+
+    def factors(self, step: int, rate: float) -> tuple[float, ...]:
+        """The numbers that `apply` needs for update number `step`, counted from 1."""
+        return (rate,)
+
+    def apply(self, parameters: Arrays, gradients: Arrays, factors: Sequence[Any]) -> None:
+        """Change the parameters. factors: what `factors` gave, as floats or as 0-d arrays of the parameters' home."""
         for name, parameter in parameters.items():
-            self._change(name, parameter, gradients[name], rate)
+            self._change(name, parameter, gradients[name], *factors)
 
     def prepare(self, parameters: Arrays) -> None:
         """Make the memories (zeros) and the scratch space of all parameters, where they are not there yet."""
@@ -61,7 +73,7 @@ class Optimizer(ABC):
                         self.arrays[f"{memory}.{name}"] = xp.zeros_like(parameter)
 
     @abstractmethod
-    def _change(self, name: str, parameter: Array, gradient: Array, rate: float) -> None: ...
+    def _change(self, name: str, parameter: Array, gradient: Array, *factors: Any) -> None: ...
 
 
 class SGD(Optimizer):
@@ -69,7 +81,8 @@ class SGD(Optimizer):
 
     name = "sgd"
 
-    def _change(self, name: str, parameter: Array, gradient: Array, rate: float) -> None:
+    def _change(self, name: str, parameter: Array, gradient: Array, *factors: Any) -> None:
+        (rate,) = factors
         step = self._scratch[name]
         backend_of(parameter).xp.multiply(gradient, rate, out=step)
         parameter -= step
@@ -91,7 +104,8 @@ class Momentum(Optimizer):
     def config(self) -> dict[str, Any]:
         return {"optimizer": self.name, "momentum": self.momentum}
 
-    def _change(self, name: str, parameter: Array, gradient: Array, rate: float) -> None:
+    def _change(self, name: str, parameter: Array, gradient: Array, *factors: Any) -> None:
+        (rate,) = factors
         velocity, step = self.arrays[f"velocity.{name}"], self._scratch[name]
         backend_of(parameter).xp.multiply(gradient, rate, out=step)
         velocity *= self.momentum
@@ -119,7 +133,11 @@ class Adam(Optimizer):
     def config(self) -> dict[str, Any]:
         return {"optimizer": self.name, "beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
 
-    def _change(self, name: str, parameter: Array, gradient: Array, rate: float) -> None:
+    def factors(self, step: int, rate: float) -> tuple[float, ...]:
+        return 1.0 / (1.0 - self.beta2**step), rate / (1.0 - self.beta1**step)
+
+    def _change(self, name: str, parameter: Array, gradient: Array, *factors: Any) -> None:
+        correct_second, corrected_rate = factors
         xp, step = backend_of(parameter).xp, self._scratch[name]
         m, v = self.arrays[f"first_moment.{name}"], self.arrays[f"second_moment.{name}"]
         m *= self.beta1
@@ -130,11 +148,11 @@ class Adam(Optimizer):
         step *= 1.0 - self.beta2
         v += step
         # The corrections enter as factors of whole passes that are made anyway.
-        xp.multiply(v, 1.0 / (1.0 - self.beta2**self.step), out=step)
+        xp.multiply(v, correct_second, out=step)
         xp.sqrt(step, out=step)
         step += self.epsilon
         xp.divide(m, step, out=step)
-        step *= rate / (1.0 - self.beta1**self.step)
+        step *= corrected_rate
         parameter -= step
 
 
