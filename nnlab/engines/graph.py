@@ -58,7 +58,7 @@ class GraphSession(Session):
         ]
         self.factors[:count] = b.asarray(np.array(table))
         rows = state.batches(len(self.x), state.step, count)
-        if rows is not None:
+        if rows is not None and self.rows is not None:
             self.rows[:count] = b.asarray(rows)
         self.place.fill(0)
 

@@ -1,0 +1,89 @@
+"""The contract of every engine: the numbers of eager, however the run is cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nnlab import nn
+from nnlab.engines import ENGINES, engine
+from nnlab.errors import EngineCannot
+from nnlab.nn import losses
+from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
+
+
+@pytest.fixture(params=sorted(ENGINES))
+def name(request, b):
+    if request.param == "graph" and b.is_host:
+        pytest.skip("graphs replay launches, and the host has none")
+    return request.param
+
+
+def prepared(b, name, *, optimizer=SGD, batch_size=None, kind="mlp", loss=losses.mse):
+    rng = np.random.default_rng(0)
+    x, y = b.asarray(rng.uniform(-1, 1, (24, 2))), b.asarray(rng.uniform(0, 1, (24, 1)))
+    network = nn.siren if kind == "siren" else nn.mlp
+    state = TrainState(
+        model=network([2, 8, 8, 1], backend=b, rng=rng),
+        loss=loss,
+        optimizer=optimizer(),
+        schedule=cosine(0.01, 40),
+        steps=40,
+        log_every=10,
+        batch_size=batch_size,
+        batch_seed=7,
+    )
+    state.optimizer.prepare(state.model.parameters)
+    return state, engine(name).prepare(state, x, y)
+
+
+def finish(b, state, session, cuts):
+    seen = np.concatenate([b.to_host(session.advance(n)) for n in cuts])
+    return seen, {key: b.to_host(value) for key, value in state.arrays.items()}
+
+
+@pytest.mark.parametrize("optimizer", [SGD, Momentum, Adam])
+@pytest.mark.parametrize("batch_size", [None, 5])
+def test_same_numbers_as_eager(b, name, optimizer, batch_size):
+    theirs, arrays = finish(b, *prepared(b, name, optimizer=optimizer, batch_size=batch_size), [40])
+    expected, reference = finish(b, *prepared(b, "eager", optimizer=optimizer, batch_size=batch_size), [40])
+    np.testing.assert_allclose(theirs, expected, rtol=1e-5)
+    for key, value in reference.items():
+        np.testing.assert_allclose(arrays[key], value, rtol=1e-4, atol=1e-6, err_msg=key)
+
+
+@pytest.mark.parametrize("kind", ["mlp", "siren"])
+@pytest.mark.parametrize("loss", [losses.mse, losses.sse, losses.bce_with_logits])
+def test_every_network_and_loss(b, name, kind, loss):
+    theirs, _ = finish(b, *prepared(b, name, kind=kind, loss=loss, optimizer=Adam), [40])
+    expected, _ = finish(b, *prepared(b, "eager", kind=kind, loss=loss, optimizer=Adam), [40])
+    np.testing.assert_allclose(theirs, expected, rtol=1e-4)
+
+
+def test_bits_do_not_depend_on_the_cuts(b, name):
+    whole, arrays = finish(b, *prepared(b, name, optimizer=Adam, batch_size=5), [40])
+    parts, others = finish(b, *prepared(b, name, optimizer=Adam, batch_size=5), [1, 16, 23])
+    np.testing.assert_array_equal(parts, whole)
+    for key, value in arrays.items():
+        np.testing.assert_array_equal(others[key], value, err_msg=key)
+
+
+def test_losses_are_measured_before_the_update(b, name):
+    state, session = prepared(b, name)
+    before = float(b.to_host(session.evaluate()))
+    assert float(b.to_host(session.advance(1))[0]) == pytest.approx(before, rel=1e-6)
+    assert state.step == state.optimizer.step == 1
+    assert float(b.to_host(session.evaluate())) < before
+
+
+def test_stop_ends_early_with_the_losses_so_far(b, name):
+    state, session = prepared(b, name)
+    session.stop = lambda: state.step >= 3
+    taken = b.to_host(session.advance(10_000))
+    assert len(taken) == state.step < 10_000
+    assert len(session.advance(5)) == 0
+
+
+def test_graph_needs_a_device(host64):
+    with pytest.raises(EngineCannot, match="the host has none"):
+        prepared(host64, "graph")
