@@ -42,7 +42,7 @@ class DataFileError(FileNotFoundError):
 
 
 class ImageFileError(ValueError):
-    """A picture or picture CSV is damaged, too large, or would lose something; the message names the file and the cure."""
+    """A picture or its CSV is damaged, too large, or would lose something; the message names file and cure."""
 
 
 class DivergenceError(ArithmeticError):

@@ -15,8 +15,8 @@ import psutil
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """`with atomic_write(path) as file:` gives a binary file that becomes `path` only when the block ends well.
 
-    The bytes go to a hidden file in the same folder, are forced onto the disk (fsync), and then take the place of `path`
-    in one step. After an error `path` is what it was, and the hidden file is gone.
+    The bytes go to a hidden file in the same folder, are forced onto the disk (fsync), and then take the place of
+    `path` in one step. After an error `path` is what it was, and the hidden file is gone.
     """
     target = Path(os.path.realpath(path))
     _sweep(target)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-import png  # type: ignore[import-untyped]
+import png
 from PIL import Image
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

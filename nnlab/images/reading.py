@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
-import png  # type: ignore[import-untyped]
+import png
 from PIL import Image, UnidentifiedImageError
 
 from nnlab.errors import ImageFileError

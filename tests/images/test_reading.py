@@ -18,6 +18,11 @@ GREY = np.arange(35, dtype=np.uint8).reshape(5, 7) * 7
 COLOUR = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
 
 
+def as_pillow(path) -> np.ndarray:
+    with Image.open(path) as opened:
+        return np.asarray(opened.convert("RGB"))
+
+
 @pytest.mark.parametrize(
     "name", ["a.bmp", "a.tif", "a.ppm", "a.tga", "a.pcx", "a.sgi", "a.gif", "a.webp", "a.jp2", "a.qoi"]
 )
@@ -27,7 +32,7 @@ def test_lossless_formats(tmp_path, name):
     image = read_image(tmp_path / name)
     if name == "a.gif":
         assert image.shape == COLOUR.shape  # 35 colours fit its palette, but Pillow's writer picks its own
-        np.testing.assert_array_equal(image, np.asarray(Image.open(tmp_path / name).convert("RGB")))
+        np.testing.assert_array_equal(image, as_pillow(tmp_path / name))
     else:
         np.testing.assert_array_equal(image, COLOUR)
 
@@ -46,7 +51,7 @@ def test_grey_of_other_formats(tmp_path):
 
 def test_jpeg_is_read_as_decoded(tmp_path):
     Image.fromarray(COLOUR).save(tmp_path / "a.jpg")
-    np.testing.assert_array_equal(read_image(tmp_path / "a.jpg"), np.asarray(Image.open(tmp_path / "a.jpg")))
+    np.testing.assert_array_equal(read_image(tmp_path / "a.jpg"), as_pillow(tmp_path / "a.jpg"))
 
 
 def tiff(path, samples: np.ndarray, photometric: int) -> None:
@@ -66,7 +71,8 @@ def tiff(path, samples: np.ndarray, photometric: int) -> None:
 def test_formats_pillow_would_reduce_are_refused(tmp_path):
     deep = np.random.default_rng(3).integers(0, 65536, (5, 7, 3)).astype("<u2")
     tiff(tmp_path / "a.tif", deep, 2)
-    assert Image.open(tmp_path / "a.tif").mode == "RGB"  # what would happen without a word
+    with Image.open(tmp_path / "a.tif") as opened:
+        assert opened.mode == "RGB"  # what would happen without a word
     tiff(tmp_path / "negative.tif", deep[..., :1].copy(), 0)
     (tmp_path / "a.ppm").write_bytes(b"P6 7 5 65535\n" + deep.byteswap().tobytes())
     (tmp_path / "odd.ppm").write_bytes(b"P6 7 5 100\n" + (deep % 100).astype(np.uint8).tobytes())
