@@ -45,9 +45,7 @@ def job(name: str, folder: Path, side: int, kind: str) -> None:
     seconds = time.perf_counter() - start
     rate = side**2 * 60 / seconds / 1e6
     peak = nnlab.backend("numpy").memory().peak / 1e6
-    print(
-        f"{kind:9} {name} {side} x {side}: {seconds:5.1f} s, {rate:6.1f} million pixels a minute, {peak:4.0f} MB at most"
-    )
+    print(f"{kind:9} {name} {side} x {side}: {seconds:5.1f} s, {rate:6.1f} million pixels a minute, peak {peak:.0f} MB")
     return None
 
 
