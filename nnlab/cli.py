@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import nnlab
 
-COMMANDS = ("lab", "test")
+COMMANDS = ("lab", "test", "doctor")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
