@@ -75,6 +75,4 @@ def test_the_pins_hold_one_fitting_version_of_everything(python: str, system: st
 def test_the_pins_name_no_host() -> None:
     text = (ROOT / "pins.txt").read_text(encoding="utf-8")
     assert "://" not in text
-    assert not [line for line in text.splitlines() if line.startswith("-")], (
-        "options, such as an index, are not portable"
-    )
+    assert not [line for line in text.splitlines() if line.startswith("-")]

@@ -13,9 +13,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "nnlab"
 
-BELOW_TRAINING = {"errors", "backends", "nn", "optim", "engines"}
+BELOW_TRAINING = {"errors", "files", "backends", "nn", "optim", "engines"}
 MAY_IMPORT = {
     "errors": set(),
+    "files": set(),
     "bootstrap": set(),
     "backends": {"errors"},
     "nn": {"errors", "backends"},
@@ -23,7 +24,7 @@ MAY_IMPORT = {
     "engines": {"errors", "backends", "nn", "optim"},
     "training": BELOW_TRAINING,
     "tensor": {"errors", "backends"},
-    "images": {"errors", "backends", "nn"},
+    "images": {"errors", "files", "backends", "nn"},
     "datasets": {"errors"},
     "lessons": {*BELOW_TRAINING, "training", "tensor", "images", "datasets"},
 }

@@ -14,7 +14,6 @@ MACHINE_PATHS = [
     "/" + "root/",
     "/" + "home/",
     "/" + "Users/",
-    "C:" + "\\",
     "/" + "tmp/",
     ".." + "/shared",
 ]
