@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import nnlab
 
-COMMANDS = ("lab", "test", "doctor")
+COMMANDS = ("lab", "test", "execute")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
