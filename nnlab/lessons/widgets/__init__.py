@@ -1,0 +1,23 @@
+"""Sliders with a goal, one file each.
+
+Each is a column of controls, a line of numbers and one picture; `ui.show(rate=0.1)` does from Python what the
+controls do by hand, and returns the numbers as text. A reader without a kernel sees a static picture.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_FILES = {
+    "Explorer": "explorer",
+    "LearningRate": "learning_rate",
+}
+
+__all__ = ["Explorer", "LearningRate"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FILES:
+        return getattr(importlib.import_module(f"nnlab.lessons.widgets.{_FILES[name]}"), name)
+    raise AttributeError(f"module 'nnlab.lessons.widgets' has no attribute {name!r}")
