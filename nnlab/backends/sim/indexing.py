@@ -1,0 +1,156 @@
+"""Reading and writing parts of an array, as CuPy does it.
+
+Slices and numbers make views, without a launch. Index arrays gather, one kernel, and wrap round when out of range.
+Boolean masks must first be counted: a scan, a copy to the host, and a wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnlab.backends.sim.core import DeviceArray, refusal
+from nnlab.backends.sim.creation import upload
+from nnlab.backends.sim.gpu import Gpu, quiet
+
+BASIC = (int, slice, type(None), type(Ellipsis), np.integer)
+
+
+def getitem(a: Any, key: Any) -> Any:
+    """`a[key]`."""
+    data: np.ndarray = a._data
+    if isinstance(key, BASIC) or (isinstance(key, tuple) and all(isinstance(part, BASIC) for part in key)):
+        view = data[key]
+        if not isinstance(view, np.ndarray):
+            view = data[(*key, ...)] if isinstance(key, tuple) else data[key, ...]
+        return a._gpu.wrap(view, a._lease)
+    gpu: Gpu = a._gpu
+    parts, masked = _parts(a, key)
+    if masked:
+        _count(gpu, "x[mask]", data)
+    result = data[parts]
+    seconds = gpu.device.elementwise(2 * result.nbytes + data.nbytes * masked)
+    name = "x[mask]" if masked else "take"
+    return gpu.result(result, "indexing", name, seconds, lambda out: np.copyto(out, data[parts]))
+
+
+def setitem(a: Any, key: Any, value: Any) -> None:
+    """`a[key] = value`."""
+    gpu: Gpu = a._gpu
+    data: np.ndarray = a._data
+    if not isinstance(value, DeviceArray) and not np.isscalar(value):
+        raise refusal(gpu, "x[...] = value", 1, value)
+    if isinstance(value, DeviceArray) and value._gpu is not gpu:
+        raise refusal(gpu, "x[...] = value", 1, value)
+    host = value._data if isinstance(value, DeviceArray) else value
+    if isinstance(key, BASIC) or (isinstance(key, tuple) and all(isinstance(part, BASIC) for part in key)):
+        target = data[(*key, ...)] if isinstance(key, tuple) else data[key, ...]
+        if isinstance(host, np.ndarray) and _same(target, host):
+            return
+        name = "copy" if isinstance(host, np.ndarray) else "fill"
+        _write(gpu, "ufunc", name, target, ..., host, 2 * target.nbytes)
+        return
+    parts, masked = _parts(a, key)
+    name = "x[mask] = value" if masked else "x[index] = value"
+    if masked:
+        _count(gpu, name, data)
+    if not isinstance(host, np.ndarray):
+        gpu.upload(name, data.itemsize, pinned=False)
+    _write(gpu, "indexing", name, data, parts, host, 2 * data.nbytes)
+
+
+def take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """`a` at `indices` along `axis` (None: of the flattened array); out of range wraps round."""
+    if not isinstance(a, DeviceArray):
+        raise TypeError("take needs a device array; make one with backend.asarray(...)")
+    gpu = a._gpu
+    index = _index_array(gpu, indices)._data if not isinstance(indices, int) else indices
+    data = a._data
+
+    def gather() -> Any:
+        return np.take(data, index, axis=axis, mode="wrap")
+
+    result = np.asarray(gather())
+    seconds = gpu.device.elementwise(2 * result.nbytes)
+    return gpu.result(result, "indexing", "take", seconds, lambda out: np.copyto(out, gather()))
+
+
+def nonzero(a: Any) -> Any:
+    """The indices of all elements that are not zero; counting them waits."""
+    gpu: Gpu = a._gpu
+    _count(gpu, "nonzero", a._data)
+    found = np.nonzero(a._data)
+    gpu.launch("indexing", "nonzero", gpu.device.elementwise(a._data.nbytes))
+    return tuple(gpu.wrap(part) for part in found)
+
+
+def _parts(a: Any, key: Any) -> tuple[Any, bool]:
+    """The key for NumPy, index arrays wrapped into range, and whether a mask is in it."""
+    parts: list[Any] = []
+    axis, masked = 0, False
+    keys = key if isinstance(key, tuple) else (key,)
+    taken = sum(_axes(part) for part in keys)
+    for part in keys:
+        if part is Ellipsis:
+            axis += a._data.ndim - taken
+            parts.append(part)
+        elif part is None or isinstance(part, BASIC):
+            axis += part is not None
+            parts.append(part)
+        else:
+            index = _index_array(a._gpu, part)._data
+            if index.dtype.kind == "b":
+                masked = True
+                axis += index.ndim
+                parts.append(index)
+            elif index.dtype.kind in "iu":
+                size = a._data.shape[axis] if axis < a._data.ndim else 0
+                parts.append(np.remainder(index, size) if size else index)
+                axis += 1
+            else:
+                raise IndexError(f"arrays used as indices must be of integer or boolean type, not {index.dtype}")
+    return tuple(parts), masked
+
+
+def _axes(part: Any) -> int:
+    if part is None or part is Ellipsis:
+        return 0
+    if isinstance(part, DeviceArray) and part._data.dtype.kind == "b":
+        return part._data.ndim
+    return 1
+
+
+def _index_array(gpu: Gpu, part: Any) -> Any:
+    """An index that is no device array yet: a list goes up, in a copy that the receipt shows."""
+    if isinstance(part, DeviceArray):
+        if part._gpu is not gpu:
+            raise refusal(gpu, "indexing", 1, part)
+        return part
+    if isinstance(part, list | tuple | bool):
+        return upload(gpu, np.asarray(part), "x[list]")
+    raise refusal(gpu, "indexing", 1, part)
+
+
+def _count(gpu: Gpu, name: str, data: np.ndarray) -> None:
+    gpu.launch("indexing", "scan of the mask", gpu.device.elementwise(5 * data.size))
+    gpu.download(name, 4)
+
+
+def _write(gpu: Gpu, kind: str, name: str, data: np.ndarray, key: Any, value: Any, moved: int) -> None:
+    def run() -> None:
+        with quiet():
+            data[key] = value
+
+    if gpu.graph is None:
+        run()
+    else:
+        gpu.graph.actions.append(run)
+    gpu.launch(kind, name, gpu.device.elementwise(moved), data.dtype.char)
+
+
+def _same(target: np.ndarray, source: np.ndarray) -> bool:
+    """The same memory, as in `x[1:] += 1`, where Python assigns the result to itself."""
+    return target.__array_interface__["data"] == source.__array_interface__["data"] and (
+        target.shape == source.shape and target.strides == source.strides
+    )

@@ -1,0 +1,125 @@
+"""Reductions. Their result stays on the device, a 0-d array where nothing is left of the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nnlab.backends.sim.core import DeviceArray, gpu_of, refusal
+from nnlab.backends.sim.device import Device
+from nnlab.backends.sim.gpu import quiet
+from nnlab.backends.sim.ufuncs import UFUNCS
+
+Axis = int | tuple[int, ...] | None
+
+
+def _reduction(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The reduction `name` on device arrays: one kernel."""
+
+    def reduce(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        gpu = gpu_of(name, a)
+        options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
+        data = a._data
+
+        def run(into: np.ndarray | None = None) -> np.ndarray:
+            with quiet():
+                return np.asarray(call(data, axis=axis, out=into, keepdims=keepdims, **options))
+
+        seconds = reduction_seconds(gpu.device, data, axis)
+        if out is None:
+            return gpu.result(run(), "reduction", name, seconds, run)
+        if not (isinstance(out, DeviceArray) and out._gpu is gpu):
+            raise refusal(gpu, f"{name}(out=...)", 1, out)
+        if gpu.graph is None:
+            run(out._data)
+        else:
+            gpu.graph.actions.append(lambda: run(out._data))
+        gpu.launch("reduction", name, seconds, data.dtype.char)
+        return out
+
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = f"`{name}` of a device array over `axis` (None: all of it), as NumPy computes it."
+    return reduce
+
+
+def reduction_seconds(device: Device, data: np.ndarray, axis: Axis) -> float:
+    """Over the rows of a row-major matrix a reduction is slow; over everything, or within rows, memory binds it."""
+    if not _trailing(data, axis) and data.ndim > 1 and data.size:
+        axes = [axis] if isinstance(axis, int) else list(axis or ())
+        rows = 1
+        for one in axes:
+            rows *= data.shape[one]
+        return device.sum_rows(rows, data.size // max(rows, 1))
+    return device.elementwise(data.nbytes)
+
+
+def _trailing(data: np.ndarray, axis: Axis) -> bool:
+    """Are the reduced axes the innermost ones in memory? Those are the reductions that CuPy leaves to CUB."""
+    if axis is None:
+        return data.flags.c_contiguous or data.flags.f_contiguous
+    axes = sorted({one % data.ndim for one in ((axis,) if isinstance(axis, int) else axis)})
+    last = data.flags.c_contiguous and axes == list(range(data.ndim - len(axes), data.ndim))
+    return last or (data.flags.f_contiguous and axes == list(range(len(axes))))
+
+
+total, prod = _reduction("sum", np.sum), _reduction("prod", np.prod)
+largest, smallest = _reduction("max", np.max), _reduction("min", np.min)
+_all, _any = _reduction("all", np.all), _reduction("any", np.any)
+argmax, argmin = _reduction("argmax", np.argmax), _reduction("argmin", np.argmin)
+_mean_kernel = _reduction("mean", np.mean)
+
+
+def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    """The mean. Where the reduced axes are innermost it is a sum and a division, else one kernel."""
+    gpu_of("mean", a)
+    if not _trailing(a._data, axis) or a._data.size == 0:
+        return _mean_kernel(a, axis, dtype, out, keepdims)
+    if dtype is None and a._data.dtype.kind in "iub":
+        dtype = "float64"
+    result = total(a, axis, dtype, out, keepdims)
+    return UFUNCS["true_divide"](result, a._data.size // result._data.size, out=result)
+
+
+def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The variance: a mean, then a sum of squared distances to it."""
+    centre = mean(a, axis, dtype, None, True)
+
+    def call(data: np.ndarray, *, axis: Axis, out: Any, keepdims: bool, **options: Any) -> Any:
+        return np.var(data, axis=axis, out=out, ddof=ddof, keepdims=keepdims, mean=centre._data, **options)
+
+    return _reduction("var", call)(a, axis, dtype, out, keepdims)
+
+
+def std(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    """The standard deviation: the variance and its root."""
+    result = var(a, axis, dtype, out, ddof, keepdims)
+    return UFUNCS["sqrt"](result, out=result)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
+    """The running sum, one scan."""
+
+    def call(data: np.ndarray, *, axis: Any, out: Any, keepdims: bool, **options: Any) -> Any:
+        return np.cumsum(data, axis=axis, out=out, **options)
+
+    return _reduction("cumsum", call)(a, axis, dtype, out)
+
+
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": total,
+    "prod": prod,
+    "max": largest,
+    "amax": largest,
+    "min": smallest,
+    "amin": smallest,
+    "all": _all,
+    "any": _any,
+    "argmax": argmax,
+    "argmin": argmin,
+    "mean": mean,
+    "var": var,
+    "std": std,
+    "cumsum": cumsum,
+}
