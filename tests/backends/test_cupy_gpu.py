@@ -133,7 +133,7 @@ def test_out_of_memory_states_bytes_and_is_survived(gpu, pool):
 
 def test_the_card_itself_runs_out(gpu):
     b = nnlab.backend("cupy", pool="none")
-    with pytest.raises(DeviceOutOfMemory, match="backend.release_memory"):
+    with pytest.raises(DeviceOutOfMemory, match=r"backend\.release_memory"):
         b.xp.empty(2**50, "uint8")
     assert float(b.xp.ones(3).sum()) == 3.0
 
