@@ -3,11 +3,12 @@
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
 from nnlab.engines.graph import CudaGraph
+from nnlab.engines.tiled import Tiled
 from nnlab.errors import UnknownName
 
-__all__ = ["ENGINES", "CudaGraph", "Eager", "Engine", "Session", "engine"]
+__all__ = ["ENGINES", "CudaGraph", "Eager", "Engine", "Session", "Tiled", "engine"]
 
-ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph)}
+ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph, Tiled)}
 
 
 def engine(name: str) -> Engine:

@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 
 from nnlab import nn
-from nnlab.engines import ENGINES, engine
+from nnlab.engines import ENGINES, Tiled, engine
 from nnlab.errors import EngineCannot
 from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
+from nnlab.training import fit
+
+HOST = {"graph": False, "tiled": True}  # engines that run only on the host, or only off it
 
 
 @pytest.fixture(params=sorted(ENGINES))
 def name(request, b):
-    if request.param == "graph" and b.is_host:
-        pytest.skip("graphs replay launches, and the host has none")
+    if b.is_host != HOST.get(request.param, b.is_host):
+        pytest.skip(f"{request.param} does not run on {b.home}")
     return request.param
 
 
@@ -87,3 +90,36 @@ def test_stop_ends_early_with_the_losses_so_far(b, name):
 def test_graph_needs_a_device(host64):
     with pytest.raises(EngineCannot, match="the host has none"):
         prepared(host64, "graph")
+
+
+@pytest.mark.parametrize("activation", ["linear", "tanh", "sigmoid", "relu", "leaky_relu"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_tiles_and_threads_add_up(host64, activation, threads):
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (50, 2)), rng.uniform(0, 1, (50, 1))
+    ends = []
+    for runner in (engine("eager"), Tiled(tile=7, threads=threads), Tiled(tile=7, threads=threads)):
+        model = nn.mlp([2, 6, 5, 1], activation=activation, backend=host64, rng=np.random.default_rng(1))
+        history = fit(model, x, y, loss=losses.bce_with_logits, optimizer=Adam(), rate=0.01, steps=30, engine=runner)
+        ends.append((history.loss, model.parameters))
+    assert ends[1][0] == ends[2][0]
+    np.testing.assert_allclose(ends[1][0], ends[0][0], rtol=1e-9)
+    for key, value in ends[0][1].items():
+        np.testing.assert_allclose(ends[1][1][key], value, rtol=1e-6, atol=1e-9)
+        np.testing.assert_array_equal(ends[1][1][key], ends[2][1][key])
+
+
+def test_tiled_refuses_by_name(host64, b):
+    def my_loss(prediction, target):
+        return losses.mse(prediction, target)
+
+    with pytest.raises(EngineCannot, match="my_loss"):
+        prepared(host64, "tiled", loss=my_loss)
+    rng = np.random.default_rng(0)
+    odd = nn.Sequential([nn.Activation("tanh"), nn.Linear(2, 1, backend=host64, rng=rng)])
+    state = TrainState(odd, losses.mse, SGD(), cosine(0.1, 4), steps=4, log_every=1)
+    with pytest.raises(EngineCannot, match="before layer 0"):
+        engine("tiled").prepare(state, rng.normal(size=(5, 2)), rng.normal(size=(5, 1)))
+    if not b.is_host:
+        with pytest.raises(EngineCannot, match="runs on the host"):
+            prepared(b, "tiled")

@@ -1,0 +1,143 @@
+"""The tiled engine: a tile of rows goes through the whole network while it is in the processor's cache.
+
+The eager engine walks all rows once per operation, so every operation waits for main memory. Here each thread takes a
+tile through forward, loss and backward in buffers that it reuses, and adds the tile's gradients to its own sum. Tiles
+are dealt to threads by number and the sums are added in order, so tile size and thread count decide the last bits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from nnlab.backends import Array
+from nnlab.engines.base import Engine, Session
+from nnlab.engines.stages import Stage, stages
+from nnlab.errors import EngineCannot
+from nnlab.nn.losses import LOSSES, Loss, sse
+from nnlab.optim import TrainState
+
+TILE_BYTES = 256 * 1024  # of the widest layer's output: about half of a core's second-level cache
+
+
+class Worker:
+    """One thread's way through the network: the shared weights, and buffers of its own."""
+
+    def __init__(self, state: TrainState, tile: int) -> None:
+        self.loss = state.loss
+        self.stages: list[Stage] = stages(state.model, tile)
+        self.gradients = {name: value for stage in self.stages for name, value in stage.gradients.items()}
+        self.total = 0.0
+
+    def clear(self) -> None:
+        """Begin a new sum over tiles."""
+        self.total = 0.0
+        for stage in self.stages:
+            stage.clear()
+
+    def forward(self, x: np.ndarray) -> np.ndarray:
+        for stage in self.stages:
+            x = stage.forward(x)
+        return x
+
+    def add(self, x: np.ndarray, y: np.ndarray, share: float) -> None:
+        """Add one tile's loss and gradients, scaled by its share of the whole."""
+        loss, gradient = self.loss(self.forward(x), y)
+        self.total += share * float(loss)
+        gradient *= share
+        for stage in reversed(self.stages):
+            gradient = stage.backward(gradient)
+
+
+class TiledSession(Session):
+    """Tiles over threads, with BLAS held to one thread in each."""
+
+    def __init__(self, state: TrainState, x: Array, y: Array, tile: int, threads: int) -> None:
+        self.state, self.x, self.y, self.tile = state, x, y, tile
+        self.workers = [Worker(state, tile) for _ in range(threads)]
+
+    def advance(self, n: int) -> Array:
+        state = self.state
+        losses = np.empty(n, dtype=state.model.backend.dtype)
+        rows = state.batches(len(self.x), state.step, n)
+        with ThreadPoolExecutor(len(self.workers)) as pool, threadpool_limits(1, "blas"):
+            for i in range(n):
+                if self.stop():
+                    return losses[:i]
+                losses[i] = self._gradients(pool, None if rows is None else rows[i])
+                state.optimizer.update(state.model.parameters, state.model.gradients, state.schedule(state.step))
+                state.step += 1
+        return losses
+
+    def evaluate(self) -> Array:
+        rows = len(self.x)
+        total = 0.0
+        for tile in self._tiles(rows):
+            loss, _ = self.state.loss(self.workers[0].forward(self.x[tile]), self.y[tile])
+            total += float(loss) * self._share(tile, rows)
+        return np.asarray(total, dtype=self.state.model.backend.dtype)
+
+    def _gradients(self, pool: ThreadPoolExecutor, rows: np.ndarray | None) -> float:
+        """Fill the model's gradients from all tiles; the loss."""
+        list(pool.map(lambda number: self._run(number, rows), range(len(self.workers))))
+        for name, gradient in self.state.model.gradients.items():
+            np.copyto(gradient, self.workers[0].gradients[name])
+            for worker in self.workers[1:]:
+                np.add(gradient, worker.gradients[name], out=gradient)
+        return sum(worker.total for worker in self.workers)
+
+    def _run(self, number: int, rows: np.ndarray | None) -> None:
+        """Worker `number` takes every tile whose number is its own, counted round."""
+        worker, count = self.workers[number], len(self.x) if rows is None else len(rows)
+        worker.clear()
+        with np.errstate(over="ignore", invalid="ignore"):  # the loss is checked where it is read
+            for tile in list(self._tiles(count))[number :: len(self.workers)]:
+                taken = tile if rows is None else rows[tile]
+                worker.add(self.x[taken], self.y[taken], self._share(tile, count))
+
+    def _tiles(self, rows: int) -> Iterator[slice]:
+        return (slice(start, min(start + self.tile, rows)) for start in range(0, rows, self.tile))
+
+    def _share(self, tile: slice, rows: int) -> float:
+        return 1.0 if self.state.loss is sse else (tile.stop - tile.start) / rows
+
+
+class Tiled(Engine):
+    """Tiles of rows through the whole network, on the host's cores.
+
+    tile: rows a tile; None fits the widest layer into the cache. threads: None takes every core this process may use.
+    """
+
+    name = "tiled"
+
+    def __init__(self, *, tile: int | None = None, threads: int | None = None) -> None:
+        self.tile, self.threads = tile, threads
+
+    def prepare(self, state: TrainState, x: Array, y: Array) -> TiledSession:
+        model = state.model
+        if not model.backend.is_host:
+            raise EngineCannot(f"the tiled engine runs on the host, and this model lives on {model.backend.home}")
+        if state.loss not in LOSSES.values():
+            raise EngineCannot(
+                f"the tiled engine adds up losses of nnlab.nn.losses; it does not know {_name(state.loss)}"
+            )
+        widest = max(value.shape[-1] for value in model.parameters.values())
+        tile = self.tile or max(64, TILE_BYTES // (widest * model.backend.dtype.itemsize))
+        rows = state.batch_size or len(x)
+        threads = min(self.threads or cores(), -(-rows // tile))
+        return TiledSession(state, x, y, min(tile, rows), threads)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux; elsewhere a process may use them all
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _name(loss: Loss) -> str:
+    return getattr(loss, "__name__", repr(loss))
