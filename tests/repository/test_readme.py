@@ -1,0 +1,93 @@
+"""README, data/README and the workflows say what is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| (?P<number>\d\d) \| (?P<question>.+?) \| (?P<minutes>\d+) \| (?P<gpu>.+?) \|$", re.MULTILINE)
+ROWS = {row["number"]: row for row in ROW.finditer(README)}
+LESSONS = {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
+COMMANDS = ("python3 -m nnlab lab", "python3 -m nnlab test")
+
+
+def test_the_table_has_all_eighteen_lessons() -> None:
+    assert list(ROWS) == [f"{number:02}" for number in range(18)]
+
+
+@pytest.mark.parametrize("number", [f"{number:02}" for number in range(18)])
+def test_a_lesson_is_linked_exactly_when_it_exists(number: str) -> None:
+    link = re.fullmatch(r"\[.+\]\((.+)\)", ROWS[number]["question"])
+    if number not in LESSONS:
+        assert link is None, f"lesson {number} is linked in README.md and not in notebooks/"
+        return
+    path = LESSONS[number].relative_to(ROOT).as_posix()
+    assert link is not None, f"make the question of lesson {number} in README.md a link: [...]({path})"
+    assert link[1] == path
+    minutes = re.search(r"(\d+) minutes", "".join(json.loads(LESSONS[number].read_text("utf-8"))["cells"][0]["source"]))
+    assert minutes is not None, f"the first cell of {path} does not say its minutes"
+    assert minutes[1] == ROWS[number]["minutes"], f"README.md and the first cell of {path} name different minutes"
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "data/README.md"])
+def test_every_link_leads_to_a_file(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if "://" not in target]
+    assert not [target for target in targets if not ((ROOT / page).parent / target).exists()]
+
+
+def test_the_first_screen_has_a_picture_and_the_two_commands() -> None:
+    first_screen = README.split("## The lessons")[0]
+    assert re.search(r"^!\[.{20,}\]\(data/figures/.+\.png\)$", first_screen, re.MULTILINE)
+    for command in COMMANDS:
+        assert f"```\n{command}\n```" in first_screen
+
+
+def test_data_readme_names_every_file_with_its_licence() -> None:
+    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    rows = {name: row for row, name in re.findall(r"^(\| \[(\S+)\].+)$", text, re.MULTILINE)}
+    kinds = {".csv", ".png", ".jpg"}
+    files = {p.relative_to(ROOT / "data").as_posix() for p in (ROOT / "data").rglob("*") if p.suffix in kinds}
+    assert set(rows) == files
+    assert not [name for name, row in rows.items() if not re.search(r"CC0|CC BY 4\.0|GPL-3", row)]
+
+
+def test_the_notice_of_the_email_data_stands_beside_it() -> None:
+    notice = (ROOT / "data" / "email.LICENSE").read_text(encoding="utf-8")
+    assert "OpenIntro" in notice
+    assert "Changes made" in notice
+    assert "GNU GENERAL PUBLIC LICENSE\n                       Version 3" in notice
+
+
+def test_the_workflows_run_the_readmes_test_command_everywhere() -> None:
+    yaml = pytest.importorskip("yaml")
+    workflows = {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+    }
+    job = workflows["test"]["jobs"]["test"]
+    assert job["strategy"]["matrix"]["system"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    for workflow in workflows.values():
+        steps = workflow["jobs"]["test"]["steps"]
+        assert COMMANDS[1].replace("python3", "python") in [step.get("run") for step in steps]
+    assert "schedule" in workflows["newest"][True]  # YAML reads the key `on` as true
+
+
+def test_ci_runs_the_readmes_test_command() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.name == "nt" or script.stat().st_mode & 0o111
+    assert f"\n{COMMANDS[1]} " in script.read_text(encoding="utf-8")
+
+
+def test_versions_agree() -> None:
+    import nnlab
+
+    assert f"version: {nnlab.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {nnlab.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
