@@ -8,7 +8,7 @@ import pytest
 import nnlab
 
 
-@pytest.fixture(params=["numpy"])
+@pytest.fixture(params=["numpy", "sim"])
 def b(request: pytest.FixtureRequest) -> nnlab.backends.Backend:
     """Every backend that can be used on this machine, in float32."""
     return nnlab.backend(request.param)

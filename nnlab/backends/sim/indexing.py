@@ -6,7 +6,8 @@ Boolean masks must first be counted: a scan, a copy to the host, and a wait.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,19 +21,16 @@ BASIC = (int, slice, type(None), type(Ellipsis), np.integer)
 def getitem(a: Any, key: Any) -> Any:
     """`a[key]`."""
     data: np.ndarray = a._data
-    if isinstance(key, BASIC) or (isinstance(key, tuple) and all(isinstance(part, BASIC) for part in key)):
-        view = data[key]
-        if not isinstance(view, np.ndarray):
-            view = data[(*key, ...)] if isinstance(key, tuple) else data[key, ...]
-        return a._gpu.wrap(view, a._lease)
+    if _is_basic(key):
+        return a._gpu.wrap(_view(data, key), a._lease)
     gpu: Gpu = a._gpu
     parts, masked = _parts(a, key)
     if masked:
         _count(gpu, "x[mask]", data)
-    result = data[parts]
+    result = data[parts()]
     seconds = gpu.device.elementwise(2 * result.nbytes + data.nbytes * masked)
     name = "x[mask]" if masked else "take"
-    return gpu.result(result, "indexing", name, seconds, lambda out: np.copyto(out, data[parts]))
+    return gpu.result(result, "indexing", name, seconds, lambda out: np.copyto(out, data[parts()]))
 
 
 def setitem(a: Any, key: Any, value: Any) -> None:
@@ -44,12 +42,12 @@ def setitem(a: Any, key: Any, value: Any) -> None:
     if isinstance(value, DeviceArray) and value._gpu is not gpu:
         raise refusal(gpu, "x[...] = value", 1, value)
     host = value._data if isinstance(value, DeviceArray) else value
-    if isinstance(key, BASIC) or (isinstance(key, tuple) and all(isinstance(part, BASIC) for part in key)):
-        target = data[(*key, ...)] if isinstance(key, tuple) else data[key, ...]
+    if _is_basic(key):
+        target = _view(data, key)
         if isinstance(host, np.ndarray) and _same(target, host):
             return
         name = "copy" if isinstance(host, np.ndarray) else "fill"
-        _write(gpu, "ufunc", name, target, ..., host, 2 * target.nbytes)
+        _write(gpu, "ufunc", name, target, lambda: ..., host, 2 * target.nbytes)
         return
     parts, masked = _parts(a, key)
     name = "x[mask] = value" if masked else "x[index] = value"
@@ -85,8 +83,22 @@ def nonzero(a: Any) -> Any:
     return tuple(gpu.wrap(part) for part in found)
 
 
-def _parts(a: Any, key: Any) -> tuple[Any, bool]:
-    """The key for NumPy, index arrays wrapped into range, and whether a mask is in it."""
+def _is_basic(key: Any) -> bool:
+    return isinstance(key, BASIC) or (isinstance(key, tuple) and all(isinstance(part, BASIC) for part in key))
+
+
+def _view(data: np.ndarray, key: Any) -> np.ndarray:
+    """A view, also where NumPy would give a single element."""
+    keys = key if isinstance(key, tuple) else (key,)
+    view: np.ndarray = data[keys if Ellipsis in keys else (*keys, ...)]
+    return view
+
+
+def _parts(a: Any, key: Any) -> tuple[Callable[[], Any], bool]:
+    """What makes the key for NumPy, and whether a mask is in it.
+
+    Index arrays are wrapped into range when the kernel runs, since a replayed graph finds new values in them.
+    """
     parts: list[Any] = []
     axis, masked = 0, False
     keys = key if isinstance(key, tuple) else (key,)
@@ -106,11 +118,21 @@ def _parts(a: Any, key: Any) -> tuple[Any, bool]:
                 parts.append(index)
             elif index.dtype.kind in "iu":
                 size = a._data.shape[axis] if axis < a._data.ndim else 0
-                parts.append(np.remainder(index, size) if size else index)
+                parts.append(_Wrapped(index, size) if size else index)
                 axis += 1
             else:
                 raise IndexError(f"arrays used as indices must be of integer or boolean type, not {index.dtype}")
-    return tuple(parts), masked
+    return lambda: tuple(part.now() if isinstance(part, _Wrapped) else part for part in parts), masked
+
+
+class _Wrapped(NamedTuple):
+    """An index array for an axis of `size` elements."""
+
+    values: np.ndarray
+    size: int
+
+    def now(self) -> Any:
+        return np.remainder(self.values, self.size)
 
 
 def _axes(part: Any) -> int:
@@ -137,10 +159,10 @@ def _count(gpu: Gpu, name: str, data: np.ndarray) -> None:
     gpu.download(name, 4)
 
 
-def _write(gpu: Gpu, kind: str, name: str, data: np.ndarray, key: Any, value: Any, moved: int) -> None:
+def _write(gpu: Gpu, kind: str, name: str, data: np.ndarray, key: Callable[[], Any], value: Any, moved: int) -> None:
     def run() -> None:
         with quiet():
-            data[key] = value
+            data[key()] = value
 
     if gpu.graph is None:
         run()
