@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import nnlab
 
-COMMANDS = ("lab", "test", "execute")
+COMMANDS = ("lab", "test", "doctor", "execute")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

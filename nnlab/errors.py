@@ -41,6 +41,10 @@ class DataFileError(FileNotFoundError):
     """A data file is missing or is not the file this version of nnlab was made with."""
 
 
+class ImageFileError(ValueError):
+    """A picture or its CSV is damaged, too large, or would lose something; the message names file and cure."""
+
+
 class DivergenceError(ArithmeticError):
     """The loss stopped being finite; parameters and optimiser are back at the last logged step.
 

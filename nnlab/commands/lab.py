@@ -26,11 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     clone = Clone.here()
+    opened: list[str] = []
     for lesson in arguments.fresh:
         restored, backup = course.restore(clone, lesson)
         kept = f"; your version is {backup.relative_to(clone.root)}" if backup else ""
         say(f"{restored.relative_to(clone.root)} is fresh{kept}")
-    course.copy_missing(clone)
+        opened = [restored.name]
+    copied = course.copy_missing(clone)
+    if not opened:  # a newcomer starts at the first lesson, everyone else where they stopped
+        opened = [path.name for path in copied if path.name.startswith("00_")]
     python = environment.ready_python(clone, "lab", with_gpu=not arguments.no_gpu)
     say(f"Opening {clone.course.name}/ in JupyterLab. Stop it with Ctrl-C here.")
-    return start(clone, python, ["-m", "jupyterlab", *arguments.rest], folder=clone.course)
+    return start(clone, python, ["-m", "jupyterlab", *arguments.rest, *opened], folder=clone.course)

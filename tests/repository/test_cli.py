@@ -1,0 +1,65 @@
+"""The command line: exit status 0 only for a job done, one clear line for an error, a traceback on request."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+from nnlab import cli
+from nnlab.commands import doctor
+from nnlab.commands import test as test_command
+from nnlab.errors import DataFileError
+
+
+def failing_with(error: BaseException) -> Any:
+    def run(arguments: argparse.Namespace) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (DataFileError("data file 'x.csv' is missing"), "nnlab doctor: data file 'x.csv' is missing"),
+        (ValueError("two\nlines"), "nnlab doctor: two lines"),
+        (ModuleNotFoundError("No module named 'png'", name="png"), "nnlab doctor: the package png is not installed; in "
+         "the clone, `python3 -m nnlab lab` installs everything"),
+        (KeyError("rate"), "nnlab doctor: KeyError: 'rate' (--debug shows where)"),
+        (RuntimeError(), "nnlab doctor: RuntimeError: no message (--debug shows where)"),
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_on_stderr(
+    error: Exception, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doctor, "run", failing_with(error))
+    assert cli.main(["doctor"]) == 1
+    assert capsys.readouterr() == ("", line + "\n")
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doctor, "run", failing_with(ValueError("bad rate")))
+    assert cli.main(["doctor", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doctor, "run", failing_with(KeyboardInterrupt()))
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "nnlab doctor: stopped\n"
+
+
+@pytest.mark.parametrize("argv", [[], ["docter"], ["doctor", "--jsn"], ["doctor", "--js"]])
+def test_a_wrong_call_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(argv)
+    assert "usage: nnlab" in capsys.readouterr().err
+
+
+def test_pytest_gets_the_other_arguments_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(test_command, "run", lambda arguments: seen.append((arguments.no_gpu, arguments.rest)) or 0)
+    assert cli.main(["test", "-k", "a or b", "--no-gpu", "tests/nn", "-m", "not slow", "-x"]) == 0
+    assert seen == [(True, ["-k", "a or b", "tests/nn", "-m", "not slow", "-x"])]

@@ -1,0 +1,69 @@
+"""What stands in the repository's files, and what must not."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT_SUFFIXES = {"", ".py", ".md", ".toml", ".yml", ".yaml", ".txt", ".cfg", ".cff", ".ipynb", ".cu", ".csv", ".json"}
+# written in two parts, so that this file does not hold what it looks for
+MACHINE_PATHS = [
+    "/" + "work/",
+    "/" + "root/",
+    "/" + "home/",
+    "/" + "Users/",
+    "/" + "tmp/",
+    ".." + "/shared",
+]
+REGISTRY_HOSTS = ["files.python" + "hosted.org", "pypi.org/" + "simple", "index" + "-url", "find" + "-links"]
+
+
+def tracked() -> list[Path]:
+    """The files git tracks; without git (a copied tree), all but what tools leave behind."""
+    if (ROOT / ".git").exists():
+        answer = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+        return [path for path in (ROOT / name for name in answer.stdout.split("\0") if name) if path.is_file()]
+    left_out = {".venv", "my-course", "__pycache__", "dist", "build"}
+    return [
+        path
+        for path in ROOT.rglob("*")
+        if path.is_file() and not left_out & set(path.parts) and not any(p.endswith("_cache") for p in path.parts)
+    ]
+
+
+FILES = tracked()
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in FILES
+    if path.suffix in TEXT_SUFFIXES
+}
+
+
+def test_no_machine_and_no_registry_is_named() -> None:
+    words = [*MACHINE_PATHS, *REGISTRY_HOSTS]
+    assert not [f"{word} in {name}" for name, text in TEXTS.items() for word in words if word in text]
+
+
+def test_nothing_sends_people_to_the_other_nnlab() -> None:
+    """The name on PyPI belongs to another project."""
+    command = re.compile(r"(pip|uv|pipx|conda)3? (install|add)( -\S+)* [\"']?nn" + r"lab\b")
+    assert not [f"{found.group()} in {name}" for name, text in TEXTS.items() if (found := command.search(text))]
+
+
+def test_the_repository_stays_small() -> None:
+    assert sum(path.stat().st_size for path in FILES) < 15 * 2**20
+
+
+def test_notebooks_stay_small() -> None:
+    assert not [path.name for path in FILES if path.suffix == ".ipynb" and path.stat().st_size > 400_000]
+
+
+def test_the_top_level_is_the_planned_one() -> None:
+    planned = {
+        "notebooks", "nnlab", "data", "tests", "benchmarks", "environment.yml", "pyproject.toml", "pins.txt",
+        "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff",
+        ".ci", ".github", ".gitignore", ".gitattributes",
+    }  # fmt: skip
+    assert {path.relative_to(ROOT).parts[0] for path in FILES} <= planned
