@@ -28,6 +28,6 @@ def start() -> None:
 
 def versions() -> str:
     """What this machine runs: the versions of nnlab, NumPy and Python in one line."""
-    import nnlab
+    from nnlab import __version__
 
-    return f"nnlab {nnlab.__version__}, NumPy {version('numpy')}, Python {platform.python_version()}"
+    return f"nnlab {__version__}, NumPy {version('numpy')}, Python {platform.python_version()}"
