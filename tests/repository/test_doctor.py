@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nnlab
+from nnlab import cli
 from nnlab.commands import checks
+from nnlab.datasets import files
+
+
+def test_doctor_finds_this_machine_ready(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert text.endswith("Ready: every lesson runs on this machine.\n")
+    for name in ("Python", "Packages", "Data files", "Machine", "Products", "Backends", "GPU"):
+        assert f" {name} " in text
+    assert "numpy works, sim works" in text
+
+
+def test_doctor_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["ready"] is True
+    assert [check["name"] for check in report["checks"]][-1] == "GPU"
+
+
+def test_doctor_reports_a_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(files.data_folder(), tmp_path / "data")
+    (tmp_path / "data" / "email.csv").write_text("spam\n")
+    monkeypatch.setattr(files, "CLONE", tmp_path / "data")
+    monkeypatch.setattr(files, "INSTALLED", tmp_path / "nowhere")
+    assert cli.main(["doctor"]) == 1
+    out, err = capsys.readouterr()
+    assert "'email.csv' was altered" in " ".join(out.split())
+    assert err == "nnlab doctor: mend this first: Data files\n"
 
 
 @pytest.mark.parametrize(("needed", "status"), [("core", "problem"), ("lab", "note")])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,14 @@ def test_the_first_screen_has_a_picture_and_the_two_commands() -> None:
     assert re.search(r"^!\[.{20,}\]\(data/figures/.+\.png\)$", first_screen, re.MULTILINE)
     for command in COMMANDS:
         assert f"```\n{command}\n```" in first_screen
+
+
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL), ids=["gpu", "fit"])
+def test_the_readmes_code_runs(code: str) -> None:
+    command = [sys.executable, "-c", code]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout
 
 
 def test_data_readme_names_every_file_with_its_licence() -> None:

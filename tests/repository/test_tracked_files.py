@@ -42,8 +42,13 @@ TEXTS = {
 
 
 def test_no_machine_and_no_registry_is_named() -> None:
-    words = [*MACHINE_PATHS, *REGISTRY_HOSTS]
-    assert not [f"{word} in {name}" for name, text in TEXTS.items() for word in words if word in text]
+    looking_for_them = {"tests/notebooks_checks/rules.py", "tests/notebooks_checks/test_rules.py"}
+    assert not [
+        f"{word} in {name}"
+        for name, text in TEXTS.items()
+        for word in [*MACHINE_PATHS, *REGISTRY_HOSTS]
+        if word in text and name not in looking_for_them
+    ]
 
 
 def test_nothing_sends_people_to_the_other_nnlab() -> None:
