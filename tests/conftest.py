@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,15 @@ def host64() -> nnlab.backends.Backend:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def image_i() -> Callable[..., np.ndarray]:
+    """Fixture I: stripes and a step as float64 in [0, 1], for any size; evaluated from -1 to 1, both ends included."""
+
+    def picture(height: int = 16, width: int = 24) -> np.ndarray:
+        y, x = np.linspace(-1, 1, height)[:, None], np.linspace(-1, 1, width)[None, :]
+        waves = 0.25 * np.sin(6 * np.pi * x) * np.cos(4 * np.pi * y)
+        return np.clip(0.5 + waves + 0.25 * ((x > 0.2) & (y < -0.1)), 0, 1)
+
+    return picture
