@@ -8,12 +8,13 @@ from __future__ import annotations
 import gc
 import time
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from nnlab.backends import cupy_blas
-from nnlab.backends.base import Array, Backend, Memory
+from nnlab.backends.base import Array, Backend, Memory, float_dtype
 from nnlab.backends.cupy_graph import CupyGraph, capture, graphs, refuse_in_capture
 from nnlab.backends.cupy_import import card_name, check_process, load_cupy
 from nnlab.backends.cupy_measure import measure, meters
@@ -44,8 +45,7 @@ class CupyBackend(Backend):
     @classmethod
     def holding(cls, array: Array) -> CupyBackend:
         """The backend of the card that holds `array`, in the array's type where that is a floating one."""
-        with array.device:
-            return cls(dtype="float64" if array.dtype == np.float64 else "float32")
+        return _holder(int(array.device.id), float_dtype(array))
 
     @property
     def home(self) -> str:
@@ -153,3 +153,9 @@ class CupyBackend(Backend):
     def _is_pinned(self, host: np.ndarray) -> bool:
         runtime = self.xp.cuda.runtime
         return bool(runtime.pointerGetAttributes(host.ctypes.data).type == runtime.cudaMemoryTypeHost)
+
+
+@cache  # asked for at every operation of a training step
+def _holder(device: int, dtype: str) -> CupyBackend:
+    with load_cupy().cuda.Device(device):
+        return CupyBackend(dtype=dtype)
