@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import nnlab
 
-COMMANDS = ("lab", "test", "doctor", "execute")
+COMMANDS = ("lab", "test", "doctor", "execute", "encode", "decode")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

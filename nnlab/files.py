@@ -19,6 +19,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     `path` in one step. After an error `path` is what it was, and the hidden file is gone.
     """
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target.parent}: there is no such folder; make it first")
     _sweep(target)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

@@ -36,5 +36,6 @@ def check_size(path: str | os.PathLike[str], height: int, width: int, max_pixels
     if max_pixels is not None and height * width > max_pixels:
         raise ImageFileError(
             f"{os.fspath(path)}: {width} x {height} = {width * height:,} pixels, and a small file that claims so many "
-            f"may be a trap; the limit is {max_pixels:,}. If you trust it, pass max_pixels={width * height}"
+            f"may be a trap; the limit is {max_pixels:,}. If you trust it, pass "
+            f"max_pixels={width * height} (on the command line --max-pixels {width * height})"
         )

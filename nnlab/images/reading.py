@@ -89,7 +89,9 @@ def _no_pillow_limit() -> Iterator[None]:
 def _choose_frame(name: str, image: Image.Image, frame: int | None) -> None:
     frames = getattr(image, "n_frames", 1)
     if frame is None and frames > 1 and image.format != "MPO":  # MPO: a photograph, and after it a preview of it
-        raise ImageFileError(f"{name}: holds {frames} pictures; choose one with frame=0 to frame={frames - 1}")
+        raise ImageFileError(
+            f"{name}: holds {frames} pictures; choose one with frame=0 to frame={frames - 1} (--frame)"
+        )
     if frame is not None and not 0 <= frame < frames:
         raise ImageFileError(f"{name}: has no frame {frame}; it holds {frames}, counted from 0")
     image.seek(frame or 0)
