@@ -10,9 +10,13 @@ import pytest
 import nnlab
 
 
-@pytest.fixture(params=["numpy", "sim"])
+@pytest.fixture(params=["numpy", "sim", pytest.param("cupy", marks=pytest.mark.gpu)])
 def b(request: pytest.FixtureRequest) -> nnlab.backends.Backend:
     """Every backend that can be used on this machine, in float32."""
+    if request.param == "cupy":
+        usable, reason = nnlab.gpu_available()
+        if not usable:
+            pytest.skip(reason)
     return nnlab.backend(request.param)
 
 

@@ -15,6 +15,7 @@ from nnlab.backends.base import Memory
 from nnlab.errors import DeviceOutOfMemory, UnknownName
 
 POOLS = ("none", "default", "async")
+_UNIT = 512
 
 requested: list[Callable[[int, bool], None]] = []  # measurements in progress: told the bytes, and if the pool had them
 
@@ -154,6 +155,7 @@ class NoPool(CardPool):
         """Nothing is kept."""
 
     def _take(self, size: int) -> Any:
+        size = -(-size // _UNIT) * _UNIT  # as the pools round, so that bytes compare
         if self.limit is not None and self._used + size > self.limit:
             raise self.cupy.cuda.memory.OutOfMemoryError(size, self._used, self.limit)
         pointer = self.cupy.cuda.memory.MemoryPointer(self._block(size), 0)

@@ -15,6 +15,11 @@ class CupyEvent:
     def __init__(self, cupy: Any, event: Any) -> None:
         self._cupy, self.event = cupy, event
 
+    @property
+    def done(self) -> bool:
+        """Has the device come that far by now?"""
+        return bool(self.event.done)
+
     def synchronize(self) -> None:
         """Wait on the host until the work before the mark is done."""
         _wait(self._cupy, self.event)
@@ -33,6 +38,11 @@ class CupyStream:
 
     def __exit__(self, *error: object) -> None:
         self.stream.__exit__(*error)
+
+    @property
+    def done(self) -> bool:
+        """Is all its work done by now?"""
+        return bool(self.stream.done)
 
     def synchronize(self) -> None:
         """Wait on the host until this stream's work is done."""

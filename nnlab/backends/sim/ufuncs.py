@@ -163,6 +163,24 @@ class Ufunc:
         gpu.launch("ufunc", self.name, gpu.device.elementwise(moved + out._data.nbytes), out._data.dtype.char)
         return out
 
+    def at(self, a: Any, indices: Any, values: Any) -> None:
+        """`a[indices] = f(a[indices], values)` in place, element by element: an index named twice counts twice."""
+        gpu = a._gpu
+        for position, value in enumerate((a, indices, values), 1):
+            if not (isinstance(value, DeviceArray) and value._gpu is gpu):
+                raise refusal(gpu, f"{self.name}.at", position, value)
+        into, index, given = a._data, indices._data, values._data
+
+        def run() -> None:
+            with quiet():
+                self.numpy.at(into, index, given)
+
+        if gpu.graph is None:
+            run()
+        else:
+            gpu.graph.actions.append(run)
+        gpu.launch("indexing", f"{self.name}.at", gpu.device.elementwise(3 * given.nbytes), into.dtype.char)
+
     def _home(self, out: Any, where: Any) -> Gpu:
         for value in (out, where):
             if isinstance(value, DeviceArray):
