@@ -12,9 +12,10 @@ from typing import Any
 _FILES = {
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
+    "plain": "explorer",
 }
 
-__all__ = ["Explorer", "LearningRate"]
+__all__ = ["Explorer", "LearningRate", "plain"]
 
 
 def __getattr__(name: str) -> Any:
