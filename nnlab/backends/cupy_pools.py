@@ -173,7 +173,10 @@ class DriverPool(CardPool):
     def __init__(self, cupy: Any, limit: int | None, release_threshold: int) -> None:
         super().__init__(cupy, limit)
         self.pool = cupy.cuda.MemoryAsyncPool()
-        self.pool.set_limit(size=release_threshold)  # CuPy's name for the release threshold
+        # CuPy's own set_limit takes 0 for "keep everything"; the driver's 0 keeps nothing.
+        runtime = cupy.cuda.runtime
+        pool = runtime.deviceGetMemPool(runtime.getDevice())
+        runtime.memPoolSetAttribute(pool, runtime.cudaMemPoolAttrReleaseThreshold, release_threshold)
 
     @property
     def used(self) -> int:
