@@ -120,7 +120,7 @@ class SimBackend(Backend):
         return self.gpu.timeline.host
 
     def memory(self) -> Memory:
-        return Memory(self.gpu.used, self.gpu.pool.held, self.gpu.limit, self.gpu.peak)
+        return Memory(self.gpu.used, self.gpu.held, self.gpu.limit, self.gpu.peak)
 
     def allocate(self, nbytes: int) -> Lease | None:
         """A bare block of device memory, with `free()`; freeing it twice raises DoubleFree."""

@@ -7,17 +7,23 @@ from contextlib import contextmanager
 
 from nnlab.backends.base import Graph
 from nnlab.backends.sim.gpu import Gpu
+from nnlab.backends.sim.pools import DefaultPool
 from nnlab.errors import CaptureError
 
 
 class SimGraph(Graph):
-    """A captured graph: `nodes` are its kernels (name, modelled seconds). Its buffers live as long as it does."""
+    """A captured graph: `nodes` are its kernels (name, modelled seconds).
+
+    Arrays made while recording lie in a pool of the graph's own, so that nothing else is ever put in their place.
+    """
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
         self.nodes: list[tuple[str, float]] = []
         self.actions: list[Callable[[], object]] = []
         self.closed = False
+        self.pool = DefaultPool(gpu)
+        gpu.graph_pools.add(self.pool)
 
     def replay(self) -> None:
         if not self.closed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from nnlab.backends.sim import forks
 from nnlab.backends.sim.device import load_device
-from nnlab.backends.sim.pools import Block, Lease, make_pool
+from nnlab.backends.sim.pools import Block, Lease, Pool, make_pool
 from nnlab.backends.sim.timeline import StreamState, Timeline
 from nnlab.errors import BackendUnavailable, CaptureError, DeviceOutOfMemory
 
@@ -38,7 +39,8 @@ class Gpu:
         self.number = next(_numbers)
         self.device = load_device(device)
         self.limit = memory
-        self.used = self.peak = 0
+        self.in_arrays = self.peak = 0
+        self.graph_pools: weakref.WeakSet[Pool] = weakref.WeakSet()  # memory that captured graphs keep to themselves
         self.pool = make_pool(pool, self, release_threshold)
         self.timeline = Timeline(int(self.device.host["queue"]))
         self.stream: StreamState = self.timeline.default
@@ -53,6 +55,16 @@ class Gpu:
     @property
     def home(self) -> str:
         return f"simulated GPU {self.number} ({self.device.name})"
+
+    @property
+    def used(self) -> int:
+        """Bytes in use: by arrays, and by captured graphs, which keep all their memory."""
+        return self.in_arrays + sum(pool.held for pool in self.graph_pools) if self.graph_pools else self.in_arrays
+
+    @property
+    def held(self) -> int:
+        """Bytes taken from the driver, in use or not."""
+        return self.pool.held + sum(pool.held for pool in self.graph_pools)
 
     def wrap(self, data: np.ndarray, lease: Lease | None = None) -> Any:
         """The device array of `data`: in new memory, or in the memory of `lease` where given."""
@@ -76,12 +88,14 @@ class Gpu:
             self.refuse_fork()
         if nbytes == 0:
             return None
-        block, hit = self.pool.take(nbytes, self.stream.number)
+        pool = self.pool if self.graph is None else self.graph.pool
+        block, hit = pool.take(nbytes, self.stream.number)
         if hit:
             self.pool_hits += 1
         else:
             self.allocations += 1
-        self.used += block.size
+        if pool is self.pool:
+            self.in_arrays += block.size
         if self.used > self.peak:
             self.peak = self.used
         seconds = self._pool_seconds
@@ -92,7 +106,8 @@ class Gpu:
 
     def freed(self, block: Block, *, to_driver: bool) -> None:
         """A pool got a block back. Giving memory back to the driver waits until the device is idle."""
-        self.used -= block.size
+        if block.pool is self.pool:
+            self.in_arrays -= block.size
         if to_driver:
             self.timeline.host = self.timeline.idle()
 
@@ -177,7 +192,7 @@ class Gpu:
 
     def out_of_memory(self, size: int) -> NoReturn:
         raise DeviceOutOfMemory(
-            f"{self.home} is out of memory: asked {size:,} bytes; used {self.used:,}, held {self.pool.held:,}, "
+            f"{self.home} is out of memory: asked {size:,} bytes; used {self.used:,}, held {self.held:,}, "
             f"limit {self.limit:,}. Delete arrays, use smaller batches, or call backend.release_memory()"
         )
 

@@ -26,4 +26,6 @@ def is_pinned(array: np.ndarray) -> bool:
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
+    if isinstance(base, memoryview):
+        base = base.obj
     return isinstance(base, PinnedMemory)

@@ -64,7 +64,7 @@ class Pool:
     def take(self, size: int, stream: int) -> tuple[Block, bool]:
         """A block of at least `size` bytes, and whether it was there already. Raises DeviceOutOfMemory."""
         size = -(-size // UNIT) * UNIT
-        if self.held + size > self.gpu.limit:
+        if self.gpu.held + size > self.gpu.limit:
             self.gpu.out_of_memory(size)
         self.held += size
         return Block(self, size, stream), False
@@ -101,9 +101,9 @@ class DefaultPool(Pool):
                 if block.size > size:
                     self._split(block, size)
                 return block, True
-        if self.held + size > self.gpu.limit:
+        if self.gpu.held + size > self.gpu.limit:
             self.release()
-            if self.held + size > self.gpu.limit:
+            if self.gpu.held + size > self.gpu.limit:
                 self.gpu.out_of_memory(size)
         self.held += size
         return Block(self, size, stream), False
@@ -167,7 +167,7 @@ class AsyncPool(DefaultPool):
     name = "async"
 
     def synchronized(self) -> None:
-        if self.held - self.gpu.used > 0 and self.held > self.release_threshold:
+        if self.held > self.release_threshold:
             self.release()
 
 
