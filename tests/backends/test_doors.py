@@ -17,7 +17,7 @@ def test_backend_by_name():
     for name in ("numpy", "sim"):
         assert nnlab.backend(name).name == name
         assert name in nnlab.available_backends()
-    with pytest.raises(UnknownName, match="'nunpy'.*Did you mean 'numpy'"):
+    with pytest.raises(UnknownName, match=r"'nunpy'.*Did you mean 'numpy'"):
         nnlab.backend("nunpy")
     with pytest.raises(UnknownName, match="dtype"):
         nnlab.backend("sim", dtype="float16")

@@ -15,8 +15,7 @@ XOR_SIZES = [2, 8, 1]
 def training_step(b, model, x, y):
     loss, gradient = mse(model(x), y)
     model.backward(gradient)
-    for name, parameter in model.parameters.items():
-        parameter -= 0.1 * model.gradients[name]
+    nnlab.training.SGD().update(model.parameters, model.gradients, 0.1)
     return loss
 
 

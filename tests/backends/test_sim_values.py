@@ -116,10 +116,17 @@ def test_in_place_updates(sim, update):
     np.testing.assert_array_equal(sim.to_host(x), host)
 
 
-@pytest.mark.parametrize(
-    "view",
-    [lambda x: x[0], lambda x: x[:, 1], lambda x: x.T, lambda x: x.reshape(3, 2), lambda x: x[0, 0], lambda x: x.ravel()],
-)
+VIEWS = {
+    "row": lambda x: x[0],
+    "column": lambda x: x[:, 1],
+    "T": lambda x: x.T,
+    "reshape": lambda x: x.reshape(3, 2),
+    "element": lambda x: x[0, 0],
+    "ravel": lambda x: x.ravel(),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_views_share_memory_and_cost_nothing(sim, view):
     x = sim.asarray(X)
     with sim.measure() as receipt:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -23,7 +24,7 @@ class SimGraph(Graph):
         self.actions: list[Callable[[], object]] = []
         self.closed = False
         self.pool = DefaultPool(gpu)
-        gpu.graph_pools.add(self.pool)
+        gpu.graph_pools.append(weakref.ref(self.pool))
 
     def replay(self) -> None:
         if not self.closed:

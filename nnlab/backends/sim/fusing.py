@@ -67,7 +67,7 @@ def _compute(gpu: Gpu, function: Callable[..., Any], values: tuple[Any, ...], *,
     side = object.__new__(_Side)
     vars(side).update(vars(gpu))
     side.function = function.__name__
-    side.limit, side.used, side.graph = _ROOM, 0, None
+    side.limit, side.in_arrays, side.graph_pools, side.graph = _ROOM, 0, [], None
     side.pool, side.timeline = make_pool("default", side, 0), Timeline(1)
     side.stream = side.timeline.default
     handed = [

@@ -20,13 +20,13 @@ UNIT = 512
 class Block:
     """A piece of device memory in use. It goes back to its pool when the last array in it goes, or by `free()`."""
 
-    __slots__ = ("after", "before", "free_now", "pool", "size", "stream")
+    __slots__ = ("after", "before", "is_free", "pool", "size", "stream")
 
     def __init__(self, pool: Pool, size: int, stream: int) -> None:
         self.pool, self.size, self.stream = pool, size, stream
         self.before: Block | None = None  # neighbours in the driver's block this one was split from
         self.after: Block | None = None
-        self.free_now = False
+        self.is_free = False
 
 
 class Lease:
@@ -87,17 +87,17 @@ class DefaultPool(Pool):
 
     def __init__(self, gpu: Gpu, release_threshold: int = 0) -> None:
         super().__init__(gpu, release_threshold)
-        self._free: dict[int, dict[int, list[Block]]] = {}  # stream -> size -> blocks
-        self._sizes: dict[int, list[int]] = {}  # stream -> the sizes above, sorted
+        self._free: dict[int, dict[int, list[Block]]] = {}  # stream -> size -> blocks, maybe none
+        self._sizes: dict[int, list[int]] = {}  # stream -> all sizes ever free there, sorted
 
     def take(self, size: int, stream: int) -> tuple[Block, bool]:
         size = -(-size // UNIT) * UNIT
-        sizes = self._sizes.get(stream)
-        if sizes:
-            place = bisect.bisect_left(sizes, size)
-            if place < len(sizes):
-                block = self._free[stream][sizes[place]][-1]
-                self._remove(block)
+        by_size = self._free.get(stream)
+        if by_size is not None:
+            blocks = by_size.get(size) or self._next_larger(by_size, self._sizes[stream], size)
+            if blocks:
+                block = blocks.pop()
+                block.is_free = False
                 if block.size > size:
                     self._split(block, size)
                 return block, True
@@ -111,11 +111,11 @@ class DefaultPool(Pool):
     def give_back(self, block: Block) -> None:
         self.gpu.freed(block, to_driver=False)
         before, after = block.before, block.after
-        if after is not None and after.free_now:
+        if after is not None and after.is_free:
             self._remove(after)
             block.size += after.size
             self._link(block, after.after)
-        if before is not None and before.free_now:
+        if before is not None and before.is_free:
             self._remove(before)
             before.size += block.size
             self._link(before, block.after)
@@ -129,6 +129,13 @@ class DefaultPool(Pool):
                 for block in [b for b in blocks if b.before is None and b.after is None]:
                     self._remove(block)
                     self.held -= block.size
+
+    @staticmethod
+    def _next_larger(by_size: dict[int, list[Block]], sizes: list[int], size: int) -> list[Block] | None:
+        for place in range(bisect.bisect_right(sizes, size), len(sizes)):
+            if by_size[sizes[place]]:
+                return by_size[sizes[place]]
+        return None
 
     def _split(self, block: Block, size: int) -> None:
         rest = Block(self, block.size - size, block.stream)
@@ -144,21 +151,17 @@ class DefaultPool(Pool):
             second.before = first
 
     def _add(self, block: Block) -> None:
-        block.free_now = True
-        blocks = self._free.setdefault(block.stream, {}).setdefault(block.size, [])
-        if not blocks:
+        block.is_free = True
+        by_size = self._free.setdefault(block.stream, {})
+        blocks = by_size.get(block.size)
+        if blocks is None:
+            blocks = by_size[block.size] = []
             bisect.insort(self._sizes.setdefault(block.stream, []), block.size)
         blocks.append(block)
 
     def _remove(self, block: Block) -> None:
-        block.free_now = False
-        by_size = self._free[block.stream]
-        blocks = by_size[block.size]
-        blocks.remove(block)
-        if not blocks:
-            del by_size[block.size]
-            sizes = self._sizes[block.stream]
-            del sizes[bisect.bisect_left(sizes, block.size)]
+        block.is_free = False
+        self._free[block.stream][block.size].remove(block)
 
 
 class AsyncPool(DefaultPool):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends.sim.core import DeviceArray, gpu_of, refusal, unwrap
-from nnlab.backends.sim.gpu import Gpu, quiet
+from nnlab.backends.sim.gpu import Gpu, quiet, quietly
 from nnlab.backends.sim.reductions import total
 from nnlab.backends.sim.ufuncs import UFUNCS
 
@@ -43,13 +43,11 @@ def backend_matmul(gpu: Gpu, a: np.ndarray, b: np.ndarray, out: Any) -> Any:
     """The product of two matrices through the backend's own handle; recorded while capturing."""
 
     def run(into: np.ndarray) -> None:
-        with quiet():
-            np.matmul(a, b, out=into)
+        quietly.run(np.matmul, a, b, out=into)
 
     seconds = gpu.device.product(a.shape[0], a.shape[1], b.shape[1], a.dtype.itemsize)
     if out is None:
-        with quiet():
-            return gpu.result(np.matmul(a, b), "product", "matmul", seconds, run)
+        return gpu.result(quietly.run(np.matmul, a, b), "product", "matmul", seconds, run)
     if gpu.graph is None:
         run(out._data)
     else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnlab.backends.sim.core import DeviceArray, gpu_of, refusal
 from nnlab.backends.sim.device import Device
-from nnlab.backends.sim.gpu import quiet
+from nnlab.backends.sim.gpu import quietly
 from nnlab.backends.sim.ufuncs import UFUNCS
 
 Axis = int | tuple[int, ...] | None
@@ -19,17 +19,22 @@ def _reduction(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """The reduction `name` on device arrays: one kernel."""
 
     def reduce(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        gpu = gpu_of(name, a)
-        options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
-        data = a._data
-
-        def run(into: np.ndarray | None = None) -> np.ndarray:
-            with quiet():
-                return np.asarray(call(data, axis=axis, out=into, keepdims=keepdims, **options))
-
+        if not isinstance(a, DeviceArray):
+            raise TypeError(f"xp.{name} needs a device array; make one with backend.asarray(...)")
+        gpu, data = a._gpu, a._data
+        options: dict[str, Any] = {"axis": axis}
+        if dtype is not None:
+            options["dtype"] = dtype
+        if keepdims:
+            options["keepdims"] = True
         seconds = reduction_seconds(gpu.device, data, axis)
+
+        def run(into: np.ndarray) -> None:
+            quietly.run(call, data, out=into, **options)
+
         if out is None:
-            return gpu.result(run(), "reduction", name, seconds, run)
+            result = np.asarray(quietly.run(call, data, **options))
+            return gpu.result(result, "reduction", name, seconds, run)
         if not (isinstance(out, DeviceArray) and out._gpu is gpu):
             raise refusal(gpu, f"{name}(out=...)", 1, out)
         if gpu.graph is None:
@@ -57,18 +62,20 @@ def reduction_seconds(device: Device, data: np.ndarray, axis: Axis) -> float:
 
 def _trailing(data: np.ndarray, axis: Axis) -> bool:
     """Are the reduced axes the innermost ones in memory? Those are the reductions that CuPy leaves to CUB."""
+    flags = data.flags
     if axis is None:
-        return data.flags.c_contiguous or data.flags.f_contiguous
+        return flags.c_contiguous or flags.f_contiguous
     axes = sorted({one % data.ndim for one in ((axis,) if isinstance(axis, int) else axis)})
-    last = data.flags.c_contiguous and axes == list(range(data.ndim - len(axes), data.ndim))
-    return last or (data.flags.f_contiguous and axes == list(range(len(axes))))
+    last = flags.c_contiguous and axes == list(range(data.ndim - len(axes), data.ndim))
+    return last or (flags.f_contiguous and axes == list(range(len(axes))))
 
 
-total, prod = _reduction("sum", np.sum), _reduction("prod", np.prod)
-largest, smallest = _reduction("max", np.max), _reduction("min", np.min)
-_all, _any = _reduction("all", np.all), _reduction("any", np.any)
+total, prod = _reduction("sum", np.add.reduce), _reduction("prod", np.multiply.reduce)
+largest, smallest = _reduction("max", np.maximum.reduce), _reduction("min", np.minimum.reduce)
+_all, _any = _reduction("all", np.logical_and.reduce), _reduction("any", np.logical_or.reduce)
 argmax, argmin = _reduction("argmax", np.argmax), _reduction("argmin", np.argmin)
 _mean_kernel = _reduction("mean", np.mean)
+_scan = _reduction("cumsum", np.cumsum)
 
 
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
@@ -86,8 +93,8 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: int
     """The variance: a mean, then a sum of squared distances to it."""
     centre = mean(a, axis, dtype, None, True)
 
-    def call(data: np.ndarray, *, axis: Axis, out: Any, keepdims: bool, **options: Any) -> Any:
-        return np.var(data, axis=axis, out=out, ddof=ddof, keepdims=keepdims, mean=centre._data, **options)
+    def call(data: np.ndarray, **options: Any) -> Any:
+        return np.var(data, ddof=ddof, mean=centre._data, **options)
 
     return _reduction("var", call)(a, axis, dtype, out, keepdims)
 
@@ -100,11 +107,7 @@ def std(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, ddof: int
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
     """The running sum, one scan."""
-
-    def call(data: np.ndarray, *, axis: Any, out: Any, keepdims: bool, **options: Any) -> Any:
-        return np.cumsum(data, axis=axis, out=out, **options)
-
-    return _reduction("cumsum", call)(a, axis, dtype, out)
+    return _scan(a, axis, dtype, out)
 
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {

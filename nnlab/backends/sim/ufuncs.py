@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends.sim.core import SCALARS, DeviceArray, refusal
-from nnlab.backends.sim.gpu import Gpu, quiet
+from nnlab.backends.sim.gpu import Gpu, quiet, quietly
 
 NAMES = (
     "add",
@@ -125,8 +125,7 @@ class Ufunc:
             raise TypeError(f"{self.name} takes {self.nin} arrays, not {len(data)}")
         if out is None and where is True:
             ufunc = self.numpy
-            with quiet():
-                result = ufunc(*data) if dtype is None else ufunc(*data, dtype=dtype)
+            result = quietly.run(ufunc, *data) if dtype is None else quietly.run(ufunc, *data, dtype=dtype)
             if type(result) is not np.ndarray:
                 result = np.asarray(result)
             seconds = gpu.device.elementwise(moved + result.nbytes)
@@ -193,8 +192,7 @@ class Ufunc:
 
 def _again(ufunc: np.ufunc, data: list[Any], options: dict[str, Any]) -> Any:
     def run(out: np.ndarray) -> None:
-        with quiet():
-            ufunc(*data, out=out, **options)
+        quietly.run(ufunc, *data, out=out, **options)
 
     return run
 
