@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 only when the job was done; errors are one line on stderr with the cure."""
     parser, commands = build_parser()
     arguments, rest = parser.parse_known_args(argv)
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     module = importlib.import_module(f"nnlab.commands.{arguments.command}")
     if rest and not getattr(module, "PASSES_ON", False):
         commands[arguments.command].error(f"unrecognized arguments: {' '.join(rest)}")
@@ -30,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"nnlab {arguments.command}: stopped", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # the reader of the output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except Exception as error:
         if arguments.debug:
             traceback.print_exc()
@@ -44,7 +51,7 @@ def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argument
         prog="nnlab", description="A course on neural networks and GPUs, and its tools.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"nnlab {nnlab.__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands = {}
     for name in COMMANDS:
         module = importlib.import_module(f"nnlab.commands.{name}")

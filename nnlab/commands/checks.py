@@ -66,7 +66,7 @@ def packages() -> Check:
     core, lab, others = required_packages()
     lacking, without_lab = missing(core), missing(lab)
     cupys = installed_cupy(str(found.name) for found in importlib.metadata.distributions())
-    text = ", ".join(_versions([*core, *lab, *others, *cupys]))
+    text = ", ".join(_versions([*core, *lab, *others, *cupys])) or "none"
     if lacking:
         cure = "In the clone, `python3 -m nnlab lab` installs everything."
         return Check("Packages", "problem", f"{text}; missing or too old: {', '.join(lacking)}", cure)

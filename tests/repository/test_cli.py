@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +15,8 @@ from nnlab import cli
 from nnlab.commands import doctor
 from nnlab.commands import test as test_command
 from nnlab.errors import DataFileError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def failing_with(error: BaseException) -> Any:
@@ -51,7 +57,7 @@ def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr().err == "nnlab doctor: stopped\n"
 
 
-@pytest.mark.parametrize("argv", [[], ["docter"], ["doctor", "--jsn"], ["doctor", "--js"]])
+@pytest.mark.parametrize("argv", [["docter"], ["doctor", "--jsn"], ["doctor", "--js"]])
 def test_a_wrong_call_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(argv)
@@ -63,3 +69,20 @@ def test_pytest_gets_the_other_arguments_in_their_order(monkeypatch: pytest.Monk
     monkeypatch.setattr(test_command, "run", lambda arguments: seen.append((arguments.no_gpu, arguments.rest)) or 0)
     assert cli.main(["test", "-k", "a or b", "--no-gpu", "tests/nn", "-m", "not slow", "-x"]) == 0
     assert seen == [(True, ["-k", "a or b", "tests/nn", "-m", "not slow", "-x"])]
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert doctor.HELP in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no broken pipes")
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = f'"{sys.executable}" -m nnlab doctor'
+    with subprocess.Popen(
+        command, shell=True, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stdout is not None
+        assert job.stderr is not None
+        job.stdout.close()
+        assert job.stderr.read() == ""
