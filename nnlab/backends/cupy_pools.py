@@ -172,27 +172,27 @@ class DriverPool(CardPool):
 
     def __init__(self, cupy: Any, limit: int | None, release_threshold: int) -> None:
         super().__init__(cupy, limit)
-        self.pool = cupy.cuda.MemoryAsyncPool()
-        # CuPy's own set_limit takes 0 for "keep everything"; the driver's 0 keeps nothing.
-        runtime = cupy.cuda.runtime
-        pool = runtime.deviceGetMemPool(runtime.getDevice())
-        runtime.memPoolSetAttribute(pool, runtime.cudaMemPoolAttrReleaseThreshold, release_threshold)
+        # Not through cupy.cuda.MemoryAsyncPool: it takes a threshold of 0 for a limit of 0 bytes.
+        self.runtime = cupy.cuda.runtime
+        self.pool = self.runtime.deviceGetMemPool(self.runtime.getDevice())
+        self.runtime.memPoolSetAttribute(self.pool, self.runtime.cudaMemPoolAttrReleaseThreshold, release_threshold)
 
     @property
     def used(self) -> int:
-        return int(self.pool.used_bytes())
+        return int(self.runtime.memPoolGetAttribute(self.pool, self.runtime.cudaMemPoolAttrUsedMemCurrent))
 
     @property
     def held(self) -> int:
-        return int(self.pool.total_bytes())
+        return int(self.runtime.memPoolGetAttribute(self.pool, self.runtime.cudaMemPoolAttrReservedMemCurrent))
 
     def release(self) -> None:
-        self.pool.free_all_blocks()
+        self.runtime.deviceSynchronize()  # a block is free only once its stream has come past the free
+        self.runtime.memPoolTrimTo(self.pool, 0)
 
     def _take(self, size: int) -> Any:
         if self.limit is not None and self.used + size > self.limit:
             raise self.cupy.cuda.memory.OutOfMemoryError(size, self.used, self.limit)
-        pointer = self.pool.malloc(size)
+        pointer = self.cupy.cuda.malloc_async(size)
         self.driver_blocks += 1
         return pointer
 
