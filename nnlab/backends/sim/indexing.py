@@ -47,7 +47,8 @@ def setitem(a: Any, key: Any, value: Any) -> None:
         if isinstance(host, np.ndarray) and _same(target, host):
             return
         name = "copy" if isinstance(host, np.ndarray) else "fill"
-        _write(gpu, "ufunc", name, target, lambda: ..., host, 2 * target.nbytes)
+        driver = name == "fill" and host == 0 and target.flags.c_contiguous  # zeros are filled in by the driver
+        _write(gpu, "memset" if driver else "ufunc", name, target, lambda: ..., host, 2 * target.nbytes)
         return
     parts, masked = _parts(a, key)
     name = "x[mask] = value" if masked else "x[index] = value"
@@ -155,7 +156,7 @@ def _index_array(gpu: Gpu, part: Any) -> Any:
 
 
 def _count(gpu: Gpu, name: str, data: np.ndarray) -> None:
-    gpu.launch("indexing", "scan of the mask", gpu.device.elementwise(5 * data.size))
+    gpu.launch("scan", "scan of the mask", gpu.device.elementwise(5 * data.size))
     gpu.download(name, 4)
 
 
