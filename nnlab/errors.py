@@ -82,3 +82,7 @@ class CheckpointMismatch(ValueError):
 
 class EngineCannot(NotImplementedError):
     """An engine does not support something; the message names it before anything is run."""
+
+
+class KernelFault(RuntimeError):
+    """A kernel's threads race for an element, miss a barrier, or write something else than they must."""

@@ -136,12 +136,28 @@ class Backend(ABC):
         raise EngineCannot(f"{self.home} has no launches to capture; use nnlab.backend('sim') or nnlab.gpu()")
 
     def kernel(self, function: Callable[..., None]) -> Any:
-        """`@b.kernel` makes a kernel of a Python function over thread indices. Raises EngineCannot without a device."""
-        raise EngineCannot(f"{self.home} runs no kernels; use nnlab.backend('sim') or nnlab.gpu()")
+        """`@b.kernel` makes a kernel of a Python function over thread indices: see nnlab.backends.kernels.
+
+        Off the card it is interpreted thread by thread, which finds races and accesses out of range.
+        """
+        from nnlab.backends.kernels import InterpretedKernel
+
+        return InterpretedKernel(self, function)
 
     def raw_kernel(self, source: str, name: str, *, reference: Callable[..., None]) -> Any:
-        """A kernel in CUDA C, with the NumPy function that says what it must compute."""
-        raise EngineCannot(f"{self.home} runs no CUDA C; use nnlab.backend('sim') or nnlab.gpu()")
+        """The kernel `name` in CUDA C, with the NumPy function that writes what it must write.
+
+        Off the card the reference is what runs.
+        """
+        from nnlab.backends.kernels import ReferenceKernel
+
+        return ReferenceKernel(self, source, name, reference)
+
+    def launch(
+        self, name: str, arrays: tuple[Array, ...], action: Callable[..., object], *, seconds: float = 0.0
+    ) -> None:
+        """Queue a kernel of one's own: `action` gets the NumPy views of `arrays` and writes its results into them."""
+        raise EngineCannot(f"{self.home} runs compiled kernels alone; use backend.kernel or backend.raw_kernel")
 
     def clock(self) -> float:
         """Seconds on the clock that `time` reads: the host's, or the modelled one of a simulated device."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any
@@ -149,6 +150,18 @@ class CupyBackend(Backend):
     def capture(self) -> AbstractContextManager[CupyGraph]:
         check_process()
         return capture(self.xp)
+
+    def kernel(self, function: Callable[..., None]) -> Any:
+        check_process()
+        from nnlab.backends.cupy_kernels import JitKernel
+
+        return JitKernel(self, function)
+
+    def raw_kernel(self, source: str, name: str, *, reference: Callable[..., None]) -> Any:
+        check_process()
+        from nnlab.backends.cupy_kernels import CudaKernel
+
+        return CudaKernel(self, source, name, reference)
 
     def _is_pinned(self, host: np.ndarray) -> bool:
         runtime = self.xp.cuda.runtime

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,6 +81,12 @@ class NumpyBackend(Backend):
 
     def release_memory(self) -> None:
         gc.collect()
+
+    def launch(
+        self, name: str, arrays: tuple[Array, ...], action: Callable[..., object], *, seconds: float = 0.0
+    ) -> None:
+        self.require_home(**{f"argument {position}": array for position, array in enumerate(arrays, 1)})
+        action(*arrays)
 
     def astype(self, dtype: str) -> NumpyBackend:
         return NumpyBackend(dtype=dtype)
