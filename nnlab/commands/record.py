@@ -1,0 +1,43 @@
+"""`nnlab record NAME`: make a recorded run again, on the machine it is called on."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+HELP = "make one of the course's recorded runs again, on this machine"
+QUALITY = "siren-quality"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", nargs="?", help="which recording; without it, the names are listed")
+    parser.add_argument("--out", metavar="FOLDER", default="recordings", help="where NAME.json goes (%(default)s)")
+    parser.add_argument("--checkpoints", metavar="FOLDER", help="keep the trained network there as well")
+    parser.add_argument("--backend", default="cupy", help="numpy, sim or cupy (%(default)s)")
+    parser.add_argument("--engine", default="graph", help="how steps are run (%(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    import nnlab
+    from nnlab.errors import UnknownName
+    from nnlab.lessons.recorded import cub, making, quality
+
+    names = (QUALITY, *(f"cub-{name}" for name in cub.RUNS))
+    if arguments.name is None:
+        print("\n".join(names))
+        return 0
+    if arguments.name not in names:
+        raise UnknownName("recording", arguments.name, names)
+    b = nnlab.backend(arguments.backend)
+    command = f"nnlab record {arguments.name} --backend {arguments.backend} --engine {arguments.engine}"
+    made = making.made_here(b, command)
+    if arguments.name == QUALITY:
+        record = quality.record(b, arguments.engine)
+    else:
+        checkpoint = None
+        if arguments.checkpoints is not None:
+            Path(arguments.checkpoints).mkdir(parents=True, exist_ok=True)
+            checkpoint = Path(arguments.checkpoints) / f"{arguments.name}.safetensors"
+        record = cub.paint(arguments.name.removeprefix("cub-"), b, arguments.engine, checkpoint)
+    print(making.write(Path(arguments.out), arguments.name, {"made": made} | record))
+    return 0
