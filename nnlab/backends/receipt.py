@@ -34,9 +34,10 @@ class Line(NamedTuple):
 class Event(NamedTuple):
     """One bar of the timeline.
 
-    kind: on the "host" lane "launch", "h2d", "d2h", "wait", "allocate" or "compile"; on the "device" lane "kernel",
-    "h2d" or "d2h". name: the operation ("multiply", "matmul", "float()"). start, end: seconds since the receipt began.
-    bytes: copied, or asked for. stream: 0 is the default one. line: (file, number) of the learner's code.
+    kind: on the "host" lane "launch", "h2d", "d2h", "wait", "allocate", "compile" (the first call of a kernel) or
+    "capture" (recording into a graph); on the "device" lane "kernel", "h2d" or "d2h". name: the operation
+    ("multiply", "matmul", "float()"). start, end: seconds since the receipt began. bytes: copied, or asked for.
+    stream: 0 is the default one. line: (file, number) of the learner's code.
     """
 
     kind: str

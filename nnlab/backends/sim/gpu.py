@@ -109,7 +109,7 @@ class Gpu:
         seconds = self._pool_seconds
         if seconds is None or not hit:
             seconds = self.device.driver_block(block.size) + (seconds or 0.0)
-        self.timeline.spend("allocate", "pool" if hit else "driver", seconds, nbytes)
+        self.timeline.spend("allocate", "pool hit" if hit else "allocate", seconds, nbytes)
         return Lease(block, nbytes)
 
     def freed(self, block: Block, *, to_driver: bool) -> None:
@@ -179,10 +179,10 @@ class Gpu:
         if blocking:
             self.wait(name, end)
 
-    def wait(self, name: str, until: float) -> None:
+    def wait(self, name: str, until: float, call: float = 0.0) -> None:
         """The host waits for the device until a moment of modelled time."""
         self.waits += 1
-        self.timeline.wait(name, until)
+        self.timeline.wait(name, until, call)
         for out, values in self.deferred:
             np.copyto(out, values)
         self.deferred.clear()
@@ -195,8 +195,7 @@ class Gpu:
         if self.graph is not None:
             self.refuse_capture(name, "synchronize after the replay")
         self.syncs += 1
-        self.timeline.spend("sync", name, self._host["synchronize"])
-        self.wait(name, self.timeline.idle() if until is None else until)
+        self.wait(name, self.timeline.idle() if until is None else until, self._host["synchronize"])
 
     def out_of_memory(self, size: int) -> NoReturn:
         raise DeviceOutOfMemory(

@@ -75,10 +75,10 @@ class Timeline:
             self.log.add(engine, name, "device", start, end, size, stream.number)
         return end
 
-    def wait(self, name: str, until: float) -> None:
-        """The host waits for the device; nothing to wait for is a wait of no length."""
+    def wait(self, name: str, until: float, call: float = 0.0) -> None:
+        """The host waits for the device, in a call that takes `call` seconds by itself."""
         start = self.host
-        self.host = max(start, until)
+        self.host = max(start + call, until)
         if self.log is not None:
             self.log.add("wait", name, "host", start, self.host)
 
