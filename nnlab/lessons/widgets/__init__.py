@@ -12,10 +12,13 @@ from typing import Any
 _FILES = {
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
+    "Prices": "prices",
+    "Threshold": "threshold",
+    "Xor": "xor",
     "plain": "explorer",
 }
 
-__all__ = ["Explorer", "LearningRate", "plain"]
+__all__ = ["Explorer", "LearningRate", "Prices", "Threshold", "Xor", "plain"]
 
 
 def __getattr__(name: str) -> Any:
