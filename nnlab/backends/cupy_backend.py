@@ -19,7 +19,7 @@ from nnlab.backends.base import Array, Backend, Memory, float_dtype
 from nnlab.backends.cupy_graph import CupyGraph, capture, graphs, refuse_in_capture
 from nnlab.backends.cupy_import import card_name, check_process, load_cupy
 from nnlab.backends.cupy_measure import measure, meters
-from nnlab.backends.cupy_pools import choose_pool, current_pool
+from nnlab.backends.cupy_pools import Lease, choose_pool, current_pool
 from nnlab.backends.cupy_stream import CupyStream
 from nnlab.backends.receipt import Receipt
 from nnlab.backends.shapes import check_product
@@ -125,6 +125,11 @@ class CupyBackend(Backend):
         mine = current_pool().memory()
         held = sum(int(graph.pool.total_bytes()) for graph in graphs)
         return Memory(mine.used + held, mine.held + held, mine.limit, max(mine.peak, mine.used + held))
+
+    def allocate(self, nbytes: int) -> Lease:
+        """A bare block of device memory, with `free()`; freeing it twice raises DoubleFree."""
+        check_process()
+        return Lease(current_pool().allocate(nbytes), nbytes)
 
     def release_memory(self) -> None:
         check_process()

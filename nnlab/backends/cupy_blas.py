@@ -11,6 +11,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from nnlab.backends.base import Array
@@ -40,17 +42,27 @@ class Handle:
         self._workspaces: dict[int, Any] = {}
         self._stream = -1
 
-    def use(self, stream: int) -> Any:
-        """Work on this stream from now on; returns the workspace, which a graph must keep alive."""
+    @contextmanager
+    def recording(self, stream: int) -> Iterator[Any]:
+        """Work on a stream that is about to record. Yields the workspace, which the graph must keep."""
+        workspace = self._workspaces[stream] = new_workspace(self.cupy)
+        self.use(stream)
+        try:
+            yield workspace
+        finally:
+            del self._workspaces[stream]
+            self._stream = -1
+
+    def use(self, stream: int) -> None:
+        """Work on this stream from now on."""
         if stream != self._stream:
             workspace = self._workspaces.get(stream)
-            if workspace is None:  # from the driver, so that it counts as no array's memory
-                workspace = self._workspaces[stream] = self.cupy.cuda.memory.Memory(WORKSPACE_BYTES)
+            if workspace is None:
+                workspace = self._workspaces[stream] = new_workspace(self.cupy)
             _check(self.cublas.cublasSetStream_v2(self._handle, ctypes.c_void_p(stream)), "cublasSetStream")
             given = ctypes.c_void_p(workspace.ptr), ctypes.c_size_t(WORKSPACE_BYTES)
             _check(self.cublas.cublasSetWorkspace_v2(self._handle, *given), "cublasSetWorkspace")
             self._stream = stream
-        return self._workspaces[stream]
 
     def gemm(self, a: Operand, b: Operand, out: Operand) -> None:
         """out = a b, all row-major, of one type (float32 or float64)."""
@@ -76,6 +88,11 @@ class Handle:
             out.stride,
         )
         _check(status, name)
+
+
+def new_workspace(cupy: Any) -> Any:
+    """Memory for cuBLAS, from the driver, so that it counts as no array's."""
+    return cupy.cuda.memory.Memory(WORKSPACE_BYTES)
 
 
 def handle(cupy: Any) -> Handle:

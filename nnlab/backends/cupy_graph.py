@@ -61,8 +61,11 @@ def capture(cupy: Any) -> Iterator[CupyGraph]:
     """Record the block on a stream of its own. Its arrays come from a pool of its own, which nothing else uses."""
     graph = CupyGraph(cupy.cuda.MemoryPool())
     stream = cupy.cuda.Stream(non_blocking=True)
-    graph.workspace = cupy_blas.handle(cupy).use(stream.ptr)
-    with stream, cupy.cuda.using_allocator(graph.pool.malloc):
+    with (
+        cupy_blas.handle(cupy).recording(stream.ptr) as graph.workspace,
+        stream,
+        cupy.cuda.using_allocator(graph.pool.malloc),
+    ):
         stream.begin_capture()
         try:
             yield graph

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from nnlab.backends.base import Memory
-from nnlab.errors import DeviceOutOfMemory, UnknownName
+from nnlab.errors import DeviceOutOfMemory, DoubleFree, UnknownName
 
 POOLS = ("none", "default", "async")
 _UNIT = 512
@@ -195,6 +195,19 @@ class DriverPool(CardPool):
         pointer = self.cupy.cuda.malloc_async(size)
         self.driver_blocks += 1
         return pointer
+
+
+class Lease:
+    """A bare block of device memory, given back once."""
+
+    def __init__(self, pointer: Any, nbytes: int) -> None:
+        self.pointer, self.nbytes = pointer, nbytes
+
+    def free(self) -> None:
+        """Give the block back. Raises DoubleFree the second time."""
+        if self.pointer is None:
+            raise DoubleFree(f"this block of {self.nbytes:,} bytes was given back before; free each block once")
+        self.pointer = None
 
 
 def choose_pool(cupy: Any, kind: str | None, limit: int | None, release_threshold: int = 0) -> CardPool:

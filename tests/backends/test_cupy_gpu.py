@@ -11,7 +11,7 @@ import pytest
 
 import nnlab
 from nnlab.backends.cupy_cupti import tracer
-from nnlab.errors import BackendUnavailable, CaptureError, DeviceOutOfMemory, MixedBackendError, ShapeError
+from nnlab.errors import BackendUnavailable, CaptureError, DeviceOutOfMemory, DoubleFree, MixedBackendError, ShapeError
 
 pytestmark = pytest.mark.gpu
 
@@ -152,6 +152,18 @@ def test_every_pool_gives_the_same_numbers_and_its_own_counts(gpu):
         nnlab.backend("cupy", pool="defualt")
     with pytest.raises(ValueError, match="memory=0"):
         nnlab.backend("cupy", memory=0)
+
+
+@pytest.mark.parametrize("pool", ["default", "none", "async"])
+def test_a_block_is_given_back_once(gpu, pool):
+    b = nnlab.backend("cupy", pool=pool)
+    block = b.allocate(1000)
+    assert b.memory().used == 1024
+    block.free()
+    b.synchronize()
+    assert b.memory().used == 0
+    with pytest.raises(DoubleFree, match="1,000 bytes was given back before"):
+        block.free()
 
 
 def test_the_release_threshold_decides_what_a_wait_hands_back(gpu):
