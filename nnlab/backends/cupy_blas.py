@@ -142,8 +142,8 @@ def _layout(matrix: Array) -> tuple[bool, int] | None:
     (rows, columns), (down, right) = matrix.shape, (s // matrix.itemsize for s in matrix.strides)
     if (right == 1 or columns == 1) and (down >= columns or rows == 1):
         return False, columns if rows == 1 else down
-    if (down == 1 or rows == 1) and (right >= rows or columns == 1):
-        return True, rows if columns == 1 else right
+    if (down == 1 or rows == 1) and right >= rows:
+        return True, right
     return None
 
 

@@ -163,6 +163,22 @@ def test_a_race_inside_a_block_asks_for_a_barrier(off_card):
         shift_after_a_barrier[2, 2](x)
 
 
+def test_a_race_after_a_barrier_is_found_too(off_card):
+    b = off_card
+
+    @b.kernel
+    def again(x):
+        i = cuda.grid(1)
+        if i == 0:
+            x[0] = 1.0
+        cuda.syncthreads()
+        if i > 0:
+            x[0] = 2.0  # planted
+
+    with pytest.raises(KernelFault, match=r"thread 1 of block 0 writes.*thread 2 of block 0 writes.*# planted"):
+        again[1, 3](b.asarray(np.zeros(1)))
+
+
 def test_no_race_where_threads_only_read_or_add_atomically(off_card):
     b = off_card
 

@@ -12,7 +12,7 @@ from nnlab.tensor import inv, solve
 SINGULAR = [
     [[0.0]],
     [[1.0, 2.0], [2.0, 4.0]],
-    [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]],  # elimination leaves 1e-16 here, not 0
+    [[1 / (row + column + 1) for column in range(14)] for row in range(14)],  # Hilbert's: elimination finds no zero
 ]
 
 

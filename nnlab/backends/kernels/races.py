@@ -56,12 +56,12 @@ def _conflict(first: str, second: str) -> bool:
 
 
 def _remember(cell: list[Access], access: Access) -> None:
-    """Two threads for each kind, block and phase are enough to find every later conflict."""
-    alike = [a for a in cell if a.kind == access.kind and a.block == access.block and a.phase == access.phase]
-    if len(alike) < 2 and all(a.thread != access.thread for a in alike):
-        older = [a for a in cell if a.kind == access.kind and (a.block, a.phase) != (access.block, access.phase)]
-        if len(older) > 3:  # any two blocks of the past do for the rest
-            cell.remove(older[1])
+    """Of each kind, the first access and the latest are enough: threads run one after another up to a barrier, and
+    blocks one after another to their end."""
+    alike = [a for a in cell if a.kind == access.kind]
+    if not alike or (access.block, access.phase) != (alike[-1].block, alike[-1].phase):
+        if len(alike) == 2:
+            cell.remove(alike[1])
         cell.append(access)
 
 
