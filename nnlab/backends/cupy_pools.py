@@ -190,6 +190,7 @@ class DriverPool(CardPool):
         self.runtime.memPoolTrimTo(self.pool, 0)
 
     def _take(self, size: int) -> Any:
+        size = -(-size // _UNIT) * _UNIT  # as the other pools round, so that bytes compare
         if self.limit is not None and self.used + size > self.limit:
             raise self.cupy.cuda.memory.OutOfMemoryError(size, self.used, self.limit)
         pointer = self.cupy.cuda.malloc_async(size)

@@ -10,7 +10,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-import nnlab
+from nnlab import __version__
 from nnlab.backends import Backend
 from nnlab.files import atomic_write
 
@@ -19,7 +19,7 @@ PACKAGES = ("numpy", "cupy-cuda12x", "cupy-cuda13x", "cupti-python", "torch", "j
 
 def made_here(b: Backend, command: str) -> dict[str, Any]:
     """Card, host, driver, versions, date (UTC) and the command, as a recording's "made"."""
-    versions = {"nnlab": nnlab.__version__, "python": platform.python_version()}
+    versions = {"nnlab": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)
