@@ -7,6 +7,7 @@ import inspect
 import linecache
 import textwrap
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from nnlab.backends.kernels.report import KernelReport
 from nnlab.backends.kernels.watched import Watched
 from nnlab.errors import EngineCannot, KernelFault
 
-MOST_THREADS = 2**20
+MOST_THREADS = 2**17
 
 Size = tuple[int, int, int]
 
@@ -50,8 +51,8 @@ class Run:
         self.cells: dict[int, list[Access]] = {}
         self.watch = Watch()
         self.report = KernelReport(self.name, int(np.prod(blocks)), int(np.prod(threads)))
-        self._reads = np.zeros(self.report.threads, np.int64)
-        self._writes = np.zeros(self.report.threads, np.int64)
+        self._reads: Counter[int] = Counter()  # by thread
+        self._writes: Counter[int] = Counter()
 
     def text(self, line: int) -> str:
         """The kernel's source in that line."""
@@ -62,15 +63,18 @@ class Run:
         if shared:
             report.shared_reads += kind == READ
             report.shared_writes += kind != READ
-            return
-        report.reads += kind == READ
-        report.atomics += kind == ATOMIC
-        report.writes += kind not in (READ, ATOMIC)
-        (self._reads if kind == READ else self._writes)[thread] += 1
+        elif kind == READ:
+            report.reads += 1
+            self._reads[thread] += 1
+        else:
+            report.writes += kind != ATOMIC
+            report.atomics += kind == ATOMIC
+            self._writes[thread] += 1
 
     def finish(self) -> None:
         """Fill the rest of the report in. Raises KernelFault for races."""
-        self.report.most_reads, self.report.most_writes = int(self._reads.max()), int(self._writes.max())
+        self.report.most_reads = max(self._reads.values(), default=0)
+        self.report.most_writes = max(self._writes.values(), default=0)
         self.report.races = self.watch.told(self.name, self.text)
         if self.report.races:
             raise KernelFault("\n".join(self.report.races))
@@ -80,7 +84,7 @@ def interpret(function: Callable[..., None], blocks: Size, threads: Size, argume
     """Run the kernel on NumPy arrays and typed numbers; `run.finish()` raises for the races it saw.
 
     Raises IndexError for an access out of range, KernelFault for a barrier that not all threads of a block reach,
-    EngineCannot for more than a million threads.
+    EngineCannot for more than 131,072 threads.
     """
     run = Run(function, blocks, threads)
     if run.report.threads > MOST_THREADS:

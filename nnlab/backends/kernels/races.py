@@ -30,8 +30,8 @@ class Watch:
         self.races: list[tuple[str, Access, Access]] = []
         self._seen: set[tuple[str, int, int]] = set()  # array, line, later line
 
-    def note(self, cell: list[Access], access: Access, array: str, index: str) -> None:
-        """`cell`: the accesses of this element so far; `access` joins them."""
+    def note(self, cell: list[Access], access: Access, array: str, place: tuple[int, ...]) -> None:
+        """`cell`: the accesses of this element so far, which is at `place` in `array`; `access` joins them."""
         for other in cell:
             if other.thread == access.thread or not _conflict(other.kind, access.kind):
                 continue
@@ -40,7 +40,8 @@ class Watch:
             lines = array, min(other.line, access.line), max(other.line, access.line)
             if lines not in self._seen and len(self.races) < MOST_RACES:
                 self._seen.add(lines)
-                self.races.append((f"{array}[{index}]", other, access))
+                shown = ", ".join(str(int(number)) for number in place)
+                self.races.append((f"{array}[{shown}]", other, access))
             break
         _remember(cell, access)
 

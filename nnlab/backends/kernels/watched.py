@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -16,23 +17,17 @@ _WHOLE = (int, np.integer)
 class Watched:
     """An array, or a row of one. `x[i]` and `x[i, j]` read and write; outside the bounds they raise IndexError."""
 
-    __slots__ = ("_address", "_data", "_name", "_prefix", "_run", "_shared")
+    __slots__ = ("_address", "_data", "_name", "_prefix", "_run", "_shared", "shape", "size")
 
     def __init__(self, run: Any, name: str, data: np.ndarray, *, shared: bool = False, prefix: Any = ()) -> None:
         self._run, self._name, self._data, self._shared, self._prefix = run, name, data, shared, prefix
         self._address = data.__array_interface__["data"][0]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self._data.shape[len(self._prefix) :]
+        self.shape: tuple[int, ...] = data.shape[len(prefix) :]
+        self.size = math.prod(self.shape)
 
     @property
     def ndim(self) -> int:
         return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -104,9 +99,14 @@ class Watched:
     def _saw(self, kind: str, place: tuple[int, ...], line: int) -> None:
         run, thread = self._run, cuda._now()
         block = thread.block
-        address = self._address + sum(int(i) * s for i, s in zip(place, self._data.strides, strict=True))
+        address = self._address
+        for number, stride in zip(place, self._data.strides, strict=True):
+            address += int(number) * stride
         access = Access(kind, thread.number, block.number, block.phase, line)
         cells = block.cells if self._shared else run.cells
-        shown = ", ".join(str(int(number)) for number in place)
-        run.watch.note(cells.setdefault(address, []), access, self._name, shown)
+        cell = cells.get(address)
+        if cell is None:
+            cells[address] = [access]
+        else:
+            run.watch.note(cell, access, self._name, place)
         run.count(kind, thread.number, self._shared)
