@@ -1,13 +1,23 @@
-"""Fixtures for every room."""
+"""Fixtures for every room, and which rooms a machine without Jupyter leaves out."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import nnlab
+
+# With these packages missing, as on a GPU server, plain `pytest tests` runs the rest. `python3 -m nnlab test` has all.
+ROOM_NEEDS = {"lessons": "ipywidgets", "notebooks_checks": "nbformat", "images": "png", "commands": "png"}
+collect_ignore = [room for room, package in ROOM_NEEDS.items() if importlib.util.find_spec(package) is None]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for room in collect_ignore:
+        terminalreporter.write_line(f"left out: tests/{room}, because {ROOM_NEEDS[room]} is not installed")
 
 
 @pytest.fixture(params=["numpy", "sim", pytest.param("cupy", marks=pytest.mark.gpu)])
