@@ -19,6 +19,7 @@ NOTEBOOK_OPTIONS = (
     "--nbval-sanitize-with=tests/nbval_sanitize.cfg",
     "--nbval-cell-timeout=120",
 )
+WITHOUT_SLOW = ("-m", "not slow")  # every slow test has a faster one of the same promise beside it
 EVERYTHING = ("tests", "notebooks")
 _TAKE_A_VALUE = {"-k", "-m", "-p", "-o", "-W"}  # the argument after one of these is no path
 
@@ -34,9 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def pytest_arguments(clone: Clone, given: list[str]) -> list[str]:
-    """What pytest is called with: everything is run unless files, folders or tests are named."""
+    """What pytest is called with: everything is run unless files, folders or tests are named, or markers chosen."""
     names_paths = any(
         before not in _TAKE_A_VALUE and (clone.root / argument.split("::")[0]).exists()
         for before, argument in zip(["", *given], given, strict=False)
     )
-    return [*NOTEBOOK_OPTIONS, *given, *(() if names_paths else EVERYTHING)]
+    chosen = () if "-m" in given else WITHOUT_SLOW
+    return [*NOTEBOOK_OPTIONS, *chosen, *given, *(() if names_paths else EVERYTHING)]

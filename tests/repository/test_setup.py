@@ -179,3 +179,8 @@ def test_everything_is_tested_unless_paths_are_named(clone: Clone, given: list[s
     assert "--nbval" in arguments
     end = -2 if everything else None
     assert arguments[len(arguments[:end]) - len(given) : end] == given
+
+
+def test_slow_tests_run_when_they_are_asked_for(clone: Clone) -> None:
+    assert "not slow" in pytest_arguments(clone, ["-k", "kill"])
+    assert "not slow" not in pytest_arguments(clone, ["-m", "slow"])
