@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import nnlab
 
-COMMANDS = ("lab", "test", "doctor", "execute", "encode", "decode", "record")
+COMMANDS = ("lab", "test", "doctor", "execute", "encode", "decode", "record", "train", "render")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

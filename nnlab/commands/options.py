@@ -49,3 +49,27 @@ def check_paths(source: str, target: str) -> None:
         raise FileNotFoundError(f"{source}: there is no such file; check the name and the folder you are in")
     if os.path.exists(target) and os.path.samefile(source, target):
         raise ImageFileError(f"{target}: is the input itself; give the output another name")
+
+
+def size(text: str) -> tuple[int, ...]:
+    """200 (the longest side), or 120x300 (height x width)."""
+    parts = tuple(int(part) for part in text.lower().split("x"))
+    if len(parts) > 2 or min(parts) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a size; write 200 (the longest side) or 120x300 (HxW)")
+    return parts
+
+
+def widths(text: str) -> list[int]:
+    """128,128,128: the widths of the hidden layers."""
+    parts = [int(part) for part in text.split(",")]
+    if min(parts) < 1:
+        raise argparse.ArgumentTypeError(f"{text}: every layer needs at least one unit")
+    return parts
+
+
+def count(text: str) -> int:
+    """A whole number from 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1")
+    return number
