@@ -6,6 +6,7 @@ runs one kernel, one matrix product and one random draw.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import os
@@ -38,6 +39,7 @@ def load_cupy() -> Any:
     return importlib.import_module("cupy")
 
 
+@functools.cache
 def card_name(cupy: Any, device: int) -> str:
     """What the card calls itself, such as "NVIDIA H200"."""
     name = cupy.cuda.runtime.getDeviceProperties(device)["name"]
