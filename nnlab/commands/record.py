@@ -14,10 +14,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", default="recordings", help="where NAME.json goes (%(default)s)")
     parser.add_argument("--checkpoints", metavar="FOLDER", help="keep the trained network there as well")
     parser.add_argument("--backend", default="cupy", help="numpy, sim or cupy (%(default)s)")
+    parser.add_argument(
+        "--device", metavar="FILE.toml", help="measure this host and card for the simulated GPU instead"
+    )
     parser.add_argument("--engine", default="graph", help="how steps are run (%(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.device is not None:
+        return _device(Path(arguments.device), arguments.backend)
     import nnlab
     from nnlab.errors import UnknownName
     from nnlab.lessons.recorded import cub, making, quality
@@ -40,4 +45,20 @@ def run(arguments: argparse.Namespace) -> int:
             checkpoint = Path(arguments.checkpoints) / f"{arguments.name}.safetensors"
         record = cub.paint(arguments.name.removeprefix("cub-"), b, arguments.engine, checkpoint)
     print(making.write(Path(arguments.out), arguments.name, {"made": made} | record))
+    return 0
+
+
+def _device(path: Path, backend: str) -> int:
+    """Measure a device file; nnlab.backend("sim", device="FILE.toml") then models this host and card."""
+    import datetime
+
+    import nnlab
+    from nnlab.backends.calibrate import calibrate, device_file
+
+    if path.suffix != ".toml":
+        raise ValueError(f"a device file ends in .toml, {path} does not")
+    b = nnlab.backend(backend, **({"memory": 2**31} if backend == "sim" else {}))
+    source = f"nnlab record --device, {datetime.date.today()}; what it cannot measure is the H200's"
+    path.write_text(device_file(calibrate(b), title=b.home, source=source), encoding="utf-8")
+    print(path)
     return 0

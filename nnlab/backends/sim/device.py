@@ -69,7 +69,10 @@ class Device:
 
 
 def load_device(name: str) -> Device:
-    """The device file called `name`. Raises UnknownName."""
+    """The device file called `name`, or at the path `name` if it ends in ".toml". Raises UnknownName."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        return Device(path.stem, tomllib.loads(path.read_text(encoding="utf-8")))
     names = sorted(path.stem for path in FOLDER.glob("*.toml"))
     if name not in names:
         raise UnknownName("device file", name, names)

@@ -47,12 +47,12 @@ def backend_matmul(gpu: Gpu, a: np.ndarray, b: np.ndarray, out: Any) -> Any:
 
     seconds = gpu.device.product(a.shape[0], a.shape[1], b.shape[1], a.dtype.itemsize)
     if out is None:
-        return gpu.result(quietly.run(np.matmul, a, b), "product", "matmul", seconds, run)
+        return gpu.result(quietly.run(np.matmul, a, b), "matmul", "matmul", seconds, run)
     if gpu.graph is None:
         run(out._data)
     else:
         gpu.graph.actions.append(lambda: run(out._data))
-    gpu.launch("product", "matmul", seconds, out._data.dtype.char)
+    gpu.launch("matmul", "matmul", seconds, out._data.dtype.char)
     return out
 
 
