@@ -6,6 +6,8 @@ import json
 
 import nbformat
 import pytest
+
+pytest.importorskip("nbclient")
 from nbclient.exceptions import CellExecutionError
 from nbformat.v4 import new_code_cell, new_notebook
 

@@ -6,6 +6,8 @@ import io
 
 import numpy as np
 import pytest
+
+pytest.importorskip("IPython")
 from matplotlib import pyplot as plt
 from PIL import Image
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+pytest.importorskip("ipywidgets")
+
 from nnlab.lessons.widgets import LearningRate
 from nnlab.lessons.widgets.learning_rate import descend
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+pytest.importorskip("ipywidgets")
+
 import nnlab
 from nnlab.lessons.widgets import prices, xor
 

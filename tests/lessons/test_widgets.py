@@ -8,6 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
+
+pytest.importorskip("ipywidgets")
 from matplotlib import pyplot as plt
 from PIL import Image
 

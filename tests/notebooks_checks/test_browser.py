@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+pytest.importorskip("nbformat")
+
 from tests.notebooks_checks.lab import CHROMIUM, FLAGS, RUN_ALL, open_notebook, server
 from tests.notebooks_checks.test_notebooks import NOTEBOOKS
 

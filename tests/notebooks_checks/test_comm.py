@@ -7,6 +7,8 @@ from typing import Any
 
 import nbformat
 import pytest
+
+pytest.importorskip("ipykernel")
 from jupyter_client.manager import start_new_kernel
 
 from tests.notebooks_checks.rules import code

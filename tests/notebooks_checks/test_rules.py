@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("nbformat")
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tests.notebooks_checks import lesson_rules, rules

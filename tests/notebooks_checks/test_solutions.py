@@ -7,6 +7,9 @@ import re
 import matplotlib as mpl
 import nbformat
 import pytest
+
+pytest.importorskip("nbformat")
+pytest.importorskip("IPython")
 from matplotlib import pyplot as plt
 
 from tests.notebooks_checks.lesson_rules import solutions

@@ -26,7 +26,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def __init__(self, controls: Mapping[str, ipywidgets.Widget], figure: Figure, *, goal: str) -> None:
         self.controls, self.figure = dict(controls), figure
         self.numbers, self.message = ipywidgets.HTML(), ipywidgets.HTML()
-        self.picture = ipywidgets.Image(format="png")
+        width = f"{round(figure.get_figwidth() * figure.dpi)}px"  # its own size, or it would be stretched and blurred
+        self.picture = ipywidgets.Image(format="png", layout=ipywidgets.Layout(width=width, max_width="100%"))
         heading = ipywidgets.HTML(f"<b>Goal:</b> {html.escape(goal)}")
         super().__init__([heading, *self.controls.values(), self.numbers, self.message, self.picture])
         for control in self.controls.values():

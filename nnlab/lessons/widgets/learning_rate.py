@@ -66,7 +66,7 @@ class LearningRate(Explorer):
         (self.current,) = right.plot([], [], "o", color="none", markeredgecolor="black", markersize=12)
         right.set(xlabel="rate", xscale="log", title="At the end (✕ diverged)")
         right.set(xlim=(self.rates[0] * 0.7, self.rates[-1] * 1.4))
-        left.text(self.steps * 0.99, CLOSE * 1.3, "arrived", ha="right", va="bottom", fontsize=9)
+        left.text(self.steps * 0.99, CLOSE * 0.6, "arrived", ha="right", va="top", fontsize=9)
         for ax in (left, right):
             ax.axhline(CLOSE, color="black", linewidth=1, linestyle="--")
             ax.set_yticks([1e-6, 1e-3, 1, 1e3], ["0.0001 %", "0.1 %", "100 %", "1000 ×"], minor=False)
