@@ -42,6 +42,7 @@ def backend(name: str, *, dtype: str = "float32", **options: Any) -> Backend:
     """The backend called `name`; floats on it are `dtype`. Raises UnknownName, BackendUnavailable.
 
     Options of "sim": device="h200" (a file in backends/devices), memory=bytes, pool="default", "none" or "async".
+    Options of "cupy": memory=bytes and pool= alike; they set the card's pool for the whole process.
     """
     made: Backend = _home(name)(dtype=dtype, **options)
     return made

@@ -9,18 +9,28 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 _BUFFER_BYTES = 8 * 2**20
+_CALLS = (
+    ("driver", "cuLaunchKernel"),
+    ("driver", "cuLaunchKernelEx"),
+    ("runtime", "cudaLaunchKernel_v7000"),
+    ("runtime", "cudaLaunchKernelExC_v11060"),
+)
+_NUMBERS = {  # the tables of calls, as they are named in cupti-python before and since 13.2
+    "driver": ("driver_api_trace_cbid", "DriverApiTraceCbid"),
+    "runtime": ("runtime_api_trace_cbid", "RuntimeApiTraceCbid"),
+}
 _KINDS = ("CONCURRENT_KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION")
 
 
 class Record(NamedTuple):
-    """One thing the driver did. kind: "kernel", "memset", "h2d", "d2h", "d2d" or "wait"; times in nanoseconds.
+    """One thing the driver did; times in nanoseconds.
 
-    queued: when the host asked for a kernel, 0 where CUPTI does not tell. graph: 0 outside a CUDA graph.
-    pageable: a copy whose host side is ordinary memory.
+    kind: "kernel", "memset", "h2d", "d2h", "d2d" or "wait"; "call" for the host's call that launched the kernel of the
+    same number. graph: 0 outside a CUDA graph. pageable: a copy whose host side is ordinary memory.
     """
 
     kind: str
@@ -30,7 +40,7 @@ class Record(NamedTuple):
     bytes: int = 0
     stream: int = 0
     graph: int = 0
-    queued: int = 0
+    number: int = 0
     pageable: bool = False
 
 
@@ -85,6 +95,10 @@ class Tracer:
     def _switch(self, function: str) -> None:
         for kind in _KINDS:
             getattr(self.cupti, function)(self.cupti.ActivityKind[kind])
+        with suppress(Exception):  # a CUPTI that cannot single calls out; then the timeline lacks their host times
+            for kind, call in _CALLS:
+                numbers = next(found for name in _NUMBERS[kind] if (found := getattr(self.cupti, name, None)))
+                getattr(self.cupti, f"activity_enable_{kind}_api")(numbers[call], int(function == "activity_enable"))
 
     def _take(self, activities: list[Any]) -> None:
         """CUPTI's callback: copies out what we need, since the buffer is used again afterwards."""
@@ -108,9 +122,10 @@ def tracer() -> Tracer | None:
 def _record(cupti: Any, activity: Any) -> Record | None:
     kinds, times = cupti.ActivityKind, (int(activity.start), int(activity.end))
     if activity.kind in (kinds.CONCURRENT_KERNEL, kinds.KERNEL):
-        queued = int(getattr(activity, "queued", 0))
-        stream, graph = int(activity.stream_id), int(activity.graph_id)
-        return Record("kernel", str(activity.name), *times, stream=stream, graph=graph, queued=queued)
+        stream, graph, number = int(activity.stream_id), int(activity.graph_id), int(activity.correlation_id)
+        return Record("kernel", str(activity.name), *times, stream=stream, graph=graph, number=number)
+    if activity.kind in (kinds.DRIVER, kinds.RUNTIME):
+        return Record("call", "launch", *times, number=int(activity.correlation_id))
     if activity.kind == kinds.MEMSET:
         stream, graph = int(activity.stream_id), int(activity.graph_id)
         return Record("memset", "memset", *times, bytes=int(activity.bytes), stream=stream, graph=graph)

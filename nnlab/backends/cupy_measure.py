@@ -110,17 +110,19 @@ def _add_records(receipt: Receipt, records: list[Record], replays: int) -> None:
 
 def _add_timeline(receipt: Receipt, meter: Meter, records: list[Record], zero: int) -> None:
     events = [event for event in meter.events if event.kind != "wait"]  # CUPTI has all waits, ours among them
+    calls = {record.number: record for record in records if record.kind == "call"}
     for record in records:
         start, end = (record.start - zero) / 1e9, (record.end - zero) / 1e9
         if record.kind in ("h2d", "d2h"):
             events.append(Event(record.kind, record.kind, "device", start, end, record.bytes, record.stream))
         elif record.kind == "wait":
             events.append(Event("wait", record.name, "host", start, end, stream=record.stream))
-        else:
+        elif record.kind != "call":
             name = operation_name(record.name if record.kind == "kernel" else record.kind)
-            asked = (record.queued - zero) / 1e9 if record.queued else start
-            if record.graph == 0:
-                events.append(Event("launch", name, "host", asked, asked, stream=record.stream))
+            if record.graph == 0:  # without its call, a launch is shown where the device begins it
+                call = calls.get(record.number, record._replace(end=record.start))
+                asked, done = (call.start - zero) / 1e9, (call.end - zero) / 1e9
+                events.append(Event("launch", name, "host", asked, done, stream=record.stream))
             events.append(Event("kernel", name, "device", start, end, record.bytes, record.stream))
     events.sort(key=lambda event: event.start)
     receipt.events, receipt.left_out = events[:_MOST_EVENTS], max(0, len(events) - _MOST_EVENTS)

@@ -113,7 +113,7 @@ def test_other_errors_in_a_recording_stay_what_they_are():
     assert cupy_graph.refusal(ValueError("shapes (2,) and (3,) differ")) is None
 
 
-Kinds = enum.IntEnum("Kinds", "KERNEL CONCURRENT_KERNEL MEMCPY MEMSET SYNCHRONIZATION")
+Kinds = enum.IntEnum("Kinds", "KERNEL CONCURRENT_KERNEL MEMCPY MEMSET SYNCHRONIZATION DRIVER RUNTIME")
 Copies = enum.IntEnum("Copies", "HTOD DTOH DTOD PTOP")
 Waits = enum.IntEnum("Waits", "STREAM_SYNCHRONIZE STREAM_WAIT_EVENT")
 Memories = enum.IntEnum("Memories", "PAGEABLE PINNED DEVICE")
@@ -149,7 +149,7 @@ class FakeCupti:
     def happened(self, kind, **what):
         if kind in self.enabled:
             stamp = self.get_timestamp()
-            fields = {"start": stamp, "end": stamp, "stream_id": 7, "graph_id": 0, "kind": kind}
+            fields = {"start": stamp, "end": stamp, "stream_id": 7, "graph_id": 0, "kind": kind, "correlation_id": 0}
             self.waiting.append(SimpleNamespace(**(fields | what)))
 
     def synchronize(self):
@@ -175,7 +175,8 @@ def test_the_driver_is_followed_without_our_own_waits():
 def test_records_become_counts():
     record = cupy_cupti.Record
     records = [
-        record("kernel", "cupy_add__float32", 1, 2),
+        record("call", "launch", 1_000, 3_000, number=5),
+        record("kernel", "cupy_add__float32", 4_000, 5_000, number=5),
         record("kernel", "in a graph", 1, 2, graph=3),
         record("memset", "memset", 1, 2, bytes=8),
         record("d2d", "d2d", 1, 2, bytes=8),
@@ -193,6 +194,10 @@ def test_records_become_counts():
     assert receipt.waits == 2  # the wait itself, and the large upload from ordinary memory
     cupy_measure._add_timeline(receipt, cupy_measure.Meter(), records, zero=0)
     assert receipt.by_operation() == {"add": 1, "memset": 1, "d2d": 1}
+    launch = next(event for event in receipt.events if event.kind == "launch" and event.name == "add")
+    kernel = next(event for event in receipt.events if event.kind == "kernel" and event.name == "add")
+    assert (launch.lane, launch.start, launch.end) == ("host", 1e-6, 3e-6)
+    assert (kernel.lane, kernel.start, kernel.end) == ("device", 4e-6, 5e-6)
 
 
 @pytest.mark.parametrize(
