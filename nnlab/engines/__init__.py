@@ -1,14 +1,16 @@
 """Ways to run training steps: all compute the same, at different cost."""
 
+from nnlab.engines.auto import Auto
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
+from nnlab.engines.fused import Fused
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.tiled import Tiled
 from nnlab.errors import UnknownName
 
-__all__ = ["ENGINES", "CudaGraph", "Eager", "Engine", "Session", "Tiled", "engine"]
+__all__ = ["ENGINES", "Auto", "CudaGraph", "Eager", "Engine", "Fused", "Session", "Tiled", "engine"]
 
-ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph, Tiled)}
+ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph, Tiled, Fused, Auto)}
 
 
 def engine(name: str) -> Engine:

@@ -1,0 +1,54 @@
+"""CUDA C of our own on a real card: compiled at first use, cached, and launched as one cluster of blocks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nnlab.backends.base import Array
+from nnlab.backends.cupy_import import check_process, load_cupy
+
+PORTABLE_CLUSTER = 8  # blocks; a larger cluster must be allowed by an attribute of the kernel
+_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute, CUDA driver API
+
+
+def capability_and_shared_bytes() -> tuple[tuple[int, int], int]:
+    """The card's compute capability, and the bytes of shared memory that one block may ask for."""
+    device = load_cupy().cuda.Device()
+    number = int(device.compute_capability)
+    return divmod(number, 10), int(device.attributes["MaxSharedMemoryPerBlockOptin"])
+
+
+def addresses(arrays: Sequence[Array]) -> Array:
+    """A device array of the addresses of device arrays, for a kernel that takes any number of them."""
+    return load_cupy().asarray(np.array([array.data.ptr for array in arrays], np.uint64))
+
+
+class ClusterKernel:
+    """A kernel whose blocks, `cluster` of them, work together; its source says so with __cluster_dims__.
+
+    Compiled by NVRTC when made; CuPy keeps the machine code on disk, by source and card.
+    """
+
+    def __init__(self, source: str, name: str, *, cluster: int, threads: int, shared_bytes: int) -> None:
+        self.cluster, self.threads, self.shared_bytes = cluster, threads, shared_bytes
+        self.kernel = _compiled(source, name, cluster, shared_bytes, int(load_cupy().cuda.runtime.getDevice()))
+
+    def __call__(self, *arguments: Any) -> None:
+        """Queue the kernel. Whole numbers arrive as 32-bit ones."""
+        check_process()
+        given = tuple(np.int32(argument) if isinstance(argument, int) else argument for argument in arguments)
+        self.kernel((self.cluster,), (self.threads,), given, shared_mem=self.shared_bytes)
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(source: str, name: str, cluster: int, shared_bytes: int, device: int) -> Any:
+    cupy = load_cupy()
+    kernel = cupy.RawModule(code=source, options=("-std=c++17",)).get_function(name)
+    kernel.max_dynamic_shared_size_bytes = shared_bytes
+    if cluster > PORTABLE_CLUSTER:
+        cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+    return kernel

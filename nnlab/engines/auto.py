@@ -1,0 +1,53 @@
+"""engine="auto": the engine that suits the network and where it lives, named in one line."""
+
+from __future__ import annotations
+
+from nnlab.backends import Array
+from nnlab.engines.base import Engine, Session
+from nnlab.engines.eager import Eager
+from nnlab.engines.fused import Fused, fused_plans
+from nnlab.engines.graph import CudaGraph
+from nnlab.engines.tiled import TILE_BYTES, Tiled
+from nnlab.errors import EngineCannot
+from nnlab.optim import TrainState
+
+FUSED_UP_TO = 200e-6  # seconds a step: above it, a whole card is faster than the few blocks of the fused kernels
+
+
+class Auto(Engine):
+    """Chooses when the run is prepared, prints which and why, and leaves the chosen engine's name in the state."""
+
+    name = "auto"
+
+    def prepare(self, state: TrainState, x: Array, y: Array) -> Session:
+        chosen, why = choose(state, x, y)
+        print(f"engine='auto': {chosen.name}, because {why}")
+        session = chosen.prepare(state, x, y)
+        state.engine = chosen.name
+        return session
+
+
+def choose(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
+    """The engine for this run, and why."""
+    if state.model.backend.is_host:
+        return _on_the_host(state, x)
+    try:
+        plan = fused_plans(state, x, y)[0]
+    except EngineCannot as reason:
+        return CudaGraph(), f"one replay a step is the least that fits ({reason})"
+    if plan.step_seconds > FUSED_UP_TO:
+        return CudaGraph(), f"{plan.chain} on {plan.rows:,} rows keeps the whole card busy"
+    return Fused(), f"{plan.chain} on {plan.rows:,} rows fits {plan}"
+
+
+def _on_the_host(state: TrainState, x: Array) -> tuple[Engine, str]:
+    rows = state.batch_size or len(x)
+    widest = max(value.shape[-1] for value in state.model.parameters.values())
+    nbytes = rows * widest * state.model.backend.dtype.itemsize
+    if nbytes <= TILE_BYTES:
+        return Eager(), f"the widest layer's {nbytes:,} bytes fit the processor's cache"
+    try:
+        Tiled().prepare(state, x, x)
+    except EngineCannot as reason:
+        return Eager(), f"it takes every network ({reason})"
+    return Tiled(), f"the widest layer's {nbytes:,} bytes do not fit the processor's cache at once"

@@ -1,0 +1,128 @@
+"""The fused engine: many steps in one launch of a kernel of our own, without Python in between.
+
+Two kernels do the work, for networks that fit into the shared memory of a few neighbouring multiprocessors:
+`kernels/loop_rows.cu` deals the rows out over the blocks, `kernels/loop_weights.cu` the weights. `fused_plan` chooses.
+A launch takes a fixed number of steps, so that Ctrl-C, logs and a display wait a tenth of a second at most.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from nnlab.backends import Array
+from nnlab.engines.base import Engine, Session
+from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
+from nnlab.engines.fused_plan import Card, Plan, Run, plans
+from nnlab.errors import EngineCannot
+from nnlab.optim import TrainState
+
+OLDEST = (8, 0)  # compute capability
+
+
+class Loop(ABC):
+    """A plan made ready on one device. `launch` queues steps and does not wait for them."""
+
+    plan: Plan
+
+    @abstractmethod
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        """Take len(losses) steps. factors (steps, k): the optimiser's; rows (steps, batch size): numbers, or None."""
+
+
+class FusedSession(Session):
+    """Slices of steps, each one launch; the next slice's rates and rows are worked out while the device runs."""
+
+    def __init__(self, state: TrainState, x: Array, y: Array, loop: Loop) -> None:
+        self.state, self.x, self.y, self.loop = state, x, y, loop
+        self.backend = state.model.backend
+
+    def advance(self, n: int) -> Array:
+        state, b, longest = self.state, self.backend, self.loop.plan.slice_steps
+        losses = b.xp.empty(n, dtype=b.dtype)
+        taken, table = 0, self._table(min(n, longest))
+        while taken < n and not self.stop():
+            count = min(n - taken, longest)
+            self.loop.launch(losses[taken : taken + count], *self._upload(table))
+            state.step += count
+            state.optimizer.step += count
+            taken += count
+            table = self._table(min(n - taken, longest))
+            b.synchronize()
+        return losses[:taken]
+
+    def evaluate(self) -> Array:
+        loss, _ = self.state.loss(self.state.model(self.x), self.y)
+        return loss
+
+    def _table(self, count: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The factors and the rows of the next `count` steps."""
+        state = self.state
+        first, update = state.step, state.optimizer.step + 1
+        factors = [state.optimizer.factors(update + i, state.schedule(first + i)) for i in range(count)]
+        rows = state.batches(len(self.x), first, count)
+        return np.array(factors, np.float32), None if rows is None else rows.astype(np.int32)
+
+    def _upload(self, table: tuple[np.ndarray, np.ndarray | None]) -> tuple[Array, Array | None]:
+        factors, rows = table
+        return self.backend.asarray(factors), None if rows is None else self.backend.asarray(rows)
+
+
+class Fused(Engine):
+    """Whole training loops as one kernel, for small networks in float32. It refuses by name what does not fit."""
+
+    name = "fused"
+
+    def prepare(self, state: TrainState, x: Array, y: Array) -> FusedSession:
+        b = state.model.backend
+        candidates = fused_plans(state, x, y)
+        if b.name == "sim":
+            from nnlab.engines.fused_sim import SimLoop
+
+            return FusedSession(state, x, y, SimLoop(candidates[0], state, x, y))
+        from nnlab.engines.fused_cupy import first_that_runs
+
+        return FusedSession(state, x, y, first_that_runs(candidates, state, x, y))
+
+
+def fused_plans(state: TrainState, x: Array, y: Array) -> list[Plan]:
+    """The plans that fit this run and its card, best first, at least one. Raises EngineCannot with the reason."""
+    model, b = state.model, state.model.backend
+    if b.is_host:
+        raise EngineCannot(
+            "the fused engine runs on a GPU, and this model lives on the host: use engine='eager' or 'tiled', "
+            "or put the model on nnlab.gpu()"
+        )
+    if b.dtype != np.float32:
+        raise EngineCannot(f"the fused engine computes in float32, not {b.dtype}: use engine='graph' or 'eager'")
+    network = chain(model)
+    run = Run(
+        rows=state.batch_size or len(x),
+        batched=state.batch_size is not None,
+        loss=loss_number(state.loss),
+        optimizer=optimizer_number(state.optimizer),
+        memories=len(state.optimizer.memories),
+        settings=optimizer_settings(state.optimizer),
+    )
+    if max(x.size, y.size) >= 2**31:
+        raise EngineCannot(f"the fused engine counts in 32 bits; x and y hold {x.size:,} and {y.size:,} numbers")
+    card = _card(b.name)
+    if card.capability < OLDEST:
+        old, new = (".".join(map(str, capability)) for capability in (card.capability, OLDEST))
+        raise EngineCannot(f"the fused engine needs compute capability {new}, {b.home} has {old}: use engine='graph'")
+    found = list(plans(network, run, card))
+    if not found:
+        raise EngineCannot(
+            f"the fused engine keeps the network in shared memory; {network} has {network.parameters:,} parameters, "
+            f"too many for steps of {run.rows:,} rows on {b.home}: use engine='graph'"
+        )
+    return found
+
+
+def _card(backend: str) -> Card:
+    if backend == "sim":
+        return Card((9, 0), 232_448)  # the kernels were measured on an H200
+    from nnlab.backends.cupy_module import capability_and_shared_bytes
+
+    return Card(*capability_and_shared_bytes())

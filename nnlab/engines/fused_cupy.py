@@ -1,0 +1,71 @@
+"""The fused engine on a real card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnlab.backends import Array
+from nnlab.backends.cupy_module import ClusterKernel, addresses
+from nnlab.engines.fused import Loop
+from nnlab.engines.fused_plan import Plan
+from nnlab.errors import EngineCannot
+from nnlab.optim import TrainState
+
+
+class CupyLoop(Loop):
+    """A compiled kernel and the arrays it works on: those of the model and the optimiser themselves."""
+
+    def __init__(self, plan: Plan, state: TrainState, x: Array, y: Array) -> None:
+        self.plan = plan
+        xp = state.model.backend.xp
+        self.kernel = ClusterKernel(
+            plan.source, plan.kernel, cluster=plan.cluster, threads=plan.threads, shared_bytes=plan.shared_bytes
+        )
+        self.arrays = in_kernel_order(state)
+        self.addresses = addresses(self.arrays)
+        self.y, self.rows = xp.ascontiguousarray(y), len(x)
+        self.no_rows = xp.zeros(1, np.int32)
+        if plan.kernel == "loop_weights":
+            # A column of ones behind the inputs carries the first bias; a row of zeros fills up short batches.
+            self.x = xp.zeros((len(x) + 1, plan.input_stride), np.float32)
+            self.x[: len(x), : x.shape[1]] = x
+            self.x[: len(x), x.shape[1]] = 1.0
+            self.memories = xp.empty(max(1, plan.memory_floats), np.float32)
+        else:
+            self.x = xp.ascontiguousarray(x)
+
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        table = self.no_rows if rows is None else rows
+        if self.plan.kernel == "loop_weights":
+            data = (self.memories, self.x, self.y, self.rows)
+        else:
+            data = (self.x, self.y)
+        self.kernel(self.addresses, *data, table, factors, losses, len(losses))
+
+
+def first_that_runs(candidates: Sequence[Plan], state: TrainState, x: Array, y: Array) -> CupyLoop:
+    """The first plan that the card takes; a launch of no steps tells. Raises EngineCannot with the card's own words."""
+    b = state.model.backend
+    nothing = b.xp.empty(0, np.float32)
+    refused = ""
+    for plan in candidates:
+        try:
+            loop = CupyLoop(plan, state, x, y)
+            loop.launch(nothing, nothing, None)
+        except b.xp.cuda.driver.CUDADriverError as error:  # such as a cluster that this card has no room for
+            refused = refused or f"{plan}: {error}"
+            continue
+        b.synchronize()
+        return loop
+    raise EngineCannot(f"{b.home} does not start the fused engine's kernel ({refused}): use engine='graph'")
+
+
+def in_kernel_order(state: TrainState) -> list[Array]:
+    """Each of the model's tensors, followed by what the optimiser remembers of it."""
+    ordered = []
+    for name, parameter in state.model.parameters.items():
+        ordered.append(parameter)
+        ordered += [state.optimizer.arrays[f"{memory}.{name}"] for memory in state.optimizer.memories]
+    return ordered

@@ -1,0 +1,351 @@
+// Training as one kernel, for small batches and larger networks: the weights are dealt out over the blocks of the
+// cluster and stay in their shared memory. A block works out its own units of every level, and mails them to the others.
+//
+// Level 0 is the input, level l the output of layer l - 1. A block owns OWN units of every level between the first and
+// the last; all blocks work out the last level, alike. Of a layer's weights a block keeps those into its units
+// ("columns", one line a unit) and, for the way back, those out of its units ("rows", one line a unit): most weights are
+// held twice, by different blocks, and both copies are updated by the same sums.
+// Values and deltas are row-major. The bias is the weight of one more unit of the level, which is always 1.
+//
+// Constants beside network.cuh's: X_SHARED, 1 where the step's input fits into shared memory, else it is read from the L2
+// cache; SHARED_BYTES.
+
+constexpr int SPAN = ROWS > 1 ? 4 : 1;                  // rows a thread works on at a time
+constexpr int TALL = rounded_up(ROWS, SPAN);            // rows, filled up with rows of zeros that count for nothing
+constexpr int WARPS = THREADS / 32;
+
+__host__ __device__ constexpr int own(int l) {          // units a block works out of level l; a multiple of 4
+    return l == LAYERS ? rounded_up(OUTPUTS, 4) : rounded_up(rounded_up(WIDTH[l], CLUSTER) / CLUSTER, 4);
+}
+__host__ __device__ constexpr int value_stride(int l) { return odd_quads(WIDTH[l] + 1); }
+__host__ __device__ constexpr int delta_stride(int l) { return odd_quads(WIDTH[l]); }
+
+// Where things begin in shared memory, in floats. What must not be there has no size.
+enum Part { COLUMNS, LINES, VALUES, DELTAS, SLOPES, MINE };
+__host__ __device__ constexpr int size(Part part, int l) {
+    switch (part) {
+        case COLUMNS: return l < LAYERS ? own(l + 1) * value_stride(l) : 0;            // of layer l
+        case LINES: return l >= 1 && l < LAYERS ? own(l) * delta_stride(l + 1) : 0;     // of layer l
+        case VALUES: return l < LAYERS && (l > 0 || X_SHARED) ? TALL * value_stride(l) : 0;  // of level l, all units
+        case DELTAS: return l >= 2 ? TALL * delta_stride(l) : 0;                        // of level l, all units
+        default: return l >= 1 && l < LAYERS ? TALL * own(l) : 0;                       // slopes or deltas: own units
+    }
+}
+__host__ __device__ constexpr int begin(Part part, int level) {
+    int at = 0;
+    for (int p = COLUMNS; p <= part; ++p)
+        for (int l = 0; l <= (p < part ? LAYERS : level - 1); ++l) at += size(Part(p), l);
+    return at;
+}
+constexpr int WEIGHTS = begin(VALUES, 0);               // all columns and rows: what is trained
+constexpr int BUFFERS = begin(MINE, LAYERS + 1);
+
+// ---- A product of lines (unit by unit) with values (row by row): for every row and unit a sum over LENGTH.
+
+// Threads are dealt to tiles of 4 units and SPAN rows; threads of one tile share the sum.
+template <int UNITS>
+struct Tiles {
+    static constexpr int ACROSS = UNITS / 4, COUNT = ACROSS * (TALL / SPAN);
+    __host__ __device__ static constexpr int lanes() {  // threads side by side that have different tiles
+        int lanes = 1;
+        while (lanes < COUNT) lanes *= 2;
+        return lanes;
+    }
+    static constexpr int LANES = lanes(), SHARERS = THREADS / LANES;
+    static constexpr int PARTS = LANES < 32 ? WARPS : SHARERS;  // sums that are left after those of a warp are added
+    static_assert(LANES <= THREADS, "too many units for the threads of a block");
+};
+
+__host__ __device__ constexpr int scratch_size() {
+    int most = 0;
+    for (int l = 1; l <= LAYERS; ++l) {
+        int lanes = 1;
+        while (lanes < own(l) / 4 * (TALL / SPAN)) lanes *= 2;
+        int parts = lanes < 32 ? WARPS : THREADS / lanes, floats = parts * TALL * own(l);
+        most = floats > most ? floats : most;
+    }
+    return most;
+}
+
+struct Block {
+    alignas(16) float memory[BUFFERS];
+    alignas(16) float scratch[scratch_size()];
+    alignas(16) float targets[TALL * own(LAYERS)];
+    alignas(16) float terms[TALL * own(LAYERS)];
+    int rows[TALL];                                     // which rows of x and y this step takes
+};
+
+static_assert(sizeof(Block) <= SHARED_BYTES, "the plan asked for too little shared memory");
+
+// row(r): where row r of the values begins. Leaves PARTS partial sums in the scratch, [part][row][unit].
+template <int UNITS, int LENGTH, int STRIDE, typename Row>
+__device__ inline void product(Block& block, const float* lines, Row row) {
+    using T = Tiles<UNITS>;
+    const int lane = threadIdx.x % T::LANES, sharer = threadIdx.x / T::LANES, tile = min(lane, T::COUNT - 1);
+    const int unit = tile % T::ACROSS, span = tile / T::ACROSS;  // units and rows of a tile are interleaved
+    float sum[4][SPAN] = {};
+    const float* value[SPAN];
+    for (int r = 0; r < SPAN; ++r) value[r] = row(span + r * (TALL / SPAN));
+#pragma unroll 2
+    for (int k = 4 * sharer; k < LENGTH; k += 4 * T::SHARERS) {
+        Quad v[SPAN];
+        for (int r = 0; r < SPAN; ++r) v[r] = *reinterpret_cast<const Quad*>(value[r] + k);
+        for (int u = 0; u < 4; ++u) {
+            Quad w = *reinterpret_cast<const Quad*>(lines + (unit + u * T::ACROSS) * STRIDE + k);
+            for (int r = 0; r < SPAN; ++r)
+                for (int i = 0; i < 4; ++i) sum[u][r] += w.at[i] * v[r].at[i];
+        }
+    }
+    for (int offset = T::LANES; offset < 32; offset *= 2)
+        for (int u = 0; u < 4; ++u)
+            for (int r = 0; r < SPAN; ++r) sum[u][r] += __shfl_xor_sync(0xffffffffu, sum[u][r], offset);
+    const int part = threadIdx.x / (T::LANES < 32 ? 32 : T::LANES);
+    if (lane == tile && (T::LANES >= 32 || threadIdx.x % 32 < T::LANES))
+        for (int u = 0; u < 4; ++u)
+            for (int r = 0; r < SPAN; ++r)
+                block.scratch[(part * TALL + span + r * (TALL / SPAN)) * UNITS + unit + u * T::ACROSS] = sum[u][r];
+    __syncthreads();
+}
+
+// Calls work(row, unit, sum, part, parts) for every finished sum; `parts` threads get the same one and share what
+// follows from it.
+template <int UNITS, typename Work>
+__device__ inline void for_each_sum(Block& block, Work work) {
+    constexpr int SUMS = TALL * UNITS, SHARING = SUMS < THREADS ? THREADS / SUMS : 1;
+    for (int i = threadIdx.x; i < SUMS * SHARING; i += THREADS) {
+        int place = i % SUMS;
+        float sum = 0.0f;
+        for (int part = 0; part < Tiles<UNITS>::PARTS; ++part) sum += block.scratch[part * SUMS + place];
+        work(place / UNITS, place % UNITS, sum, i / SUMS, SHARING);
+    }
+}
+
+// ---- The update of lines from sums over the rows of left (a unit's) times right.
+
+struct Optimizer {
+    const float* factor;
+    float* memories;  // of this block, in device memory: MEMORIES times WEIGHTS, placed as the weights are
+};
+
+// `start`: the first thread to take part, so that updates which follow one another keep different threads busy.
+// Returns where the next one should start.
+template <int UNITS, int LENGTH, int STRIDE, typename Left, typename Right>
+__device__ inline int update_lines(Block& block, int lines, Left left, Right right, const Optimizer& optimizer,
+                                   int start) {
+    constexpr int QUADS = rounded_up(LENGTH, 4) / 4;
+    constexpr int GROUP = UNITS % 8 == 0 && UNITS / 4 * QUADS > THREADS ? 8 : 4;  // units a thread takes at a time
+    constexpr int ITEMS = UNITS / GROUP * QUADS;
+    for (int item = (int(threadIdx.x) + THREADS - start % THREADS) % THREADS; item < ITEMS; item += THREADS) {
+        const int k = item % QUADS * 4, unit = item / QUADS * GROUP;
+        Quad sum[GROUP] = {};
+#pragma unroll 4
+        for (int r = 0; r < ROWS; ++r) {
+            Quad v = *reinterpret_cast<const Quad*>(right(r) + k);
+            for (int group = 0; group < GROUP; group += 4) {
+                Quad l = *reinterpret_cast<const Quad*>(left(r) + unit + group);
+                for (int u = 0; u < 4; ++u)
+                    for (int i = 0; i < 4; ++i) sum[group + u].at[i] += l.at[u] * v.at[i];
+            }
+        }
+        for (int u = 0; u < GROUP; ++u) {
+            const int at = lines + (unit + u) * STRIDE + k;
+            Quad w = *reinterpret_cast<Quad*>(block.memory + at), m = {}, v = {};
+            Quad* first = reinterpret_cast<Quad*>(optimizer.memories + at);
+            Quad* second = reinterpret_cast<Quad*>(optimizer.memories + WEIGHTS + at);
+            if constexpr (MEMORIES > 0) m = *first;
+            if constexpr (MEMORIES > 1) v = *second;
+            for (int i = 0; i < 4; ++i)
+                update(optimizer.factor, sum[u].at[i], w.at[i], m.at[i], v.at[i]);
+            *reinterpret_cast<Quad*>(block.memory + at) = w;
+            if constexpr (MEMORIES > 0) *first = m;
+            if constexpr (MEMORIES > 1) *second = v;
+        }
+    }
+    return start + ITEMS;
+}
+
+// ---- One step.
+
+struct Step {
+    Block& block;
+    const float* x;  // (rows + 1, value_stride(0)) in device memory: a column of ones behind the inputs, a last row of 0
+    int rank;
+    Optimizer optimizer;
+
+    template <int L>
+    __device__ const float* values(int row) const {
+        if constexpr (L == 0 && !X_SHARED) return x + size_t(block.rows[row]) * value_stride(0);
+        else return block.memory + begin(VALUES, L) + row * value_stride(L);
+    }
+    template <int L>
+    __device__ float* deltas(int row) const { return block.memory + begin(DELTAS, L) + row * delta_stride(L); }
+    template <int L>
+    __device__ float* slopes(int row) const { return block.memory + begin(SLOPES, L) + row * own(L); }
+    template <int L>
+    __device__ float* mine(int row) const {  // deltas of the block's own units of level L; of the last level, all
+        if constexpr (L == LAYERS) return deltas<L>(row);
+        else return block.memory + begin(MINE, L) + row * own(L);
+    }
+
+    template <int L>
+    __device__ void forward() {
+        constexpr int UNITS = own(L + 1);
+        product<UNITS, WIDTH[L] + BIAS[L], value_stride(L)>(
+            block, block.memory + begin(COLUMNS, L), [&](int row) { return values<L>(row); });
+        for_each_sum<UNITS>(block, [&](int row, int unit, float z, int part, int parts) {
+            float a, slope;
+            activate<L>(z, a, slope);
+            if constexpr (L == LAST) {
+                if (part > 0) return;
+                float term, gradient;
+                lose(a, block.targets[row * UNITS + unit], term, gradient);
+                bool real = row < ROWS && unit < OUTPUTS;
+                block.terms[row * UNITS + unit] = real ? term : 0.0f;
+                deltas<LAYERS>(row)[unit] = real ? gradient * slope : 0.0f;
+            } else {
+                const int place = rank * UNITS + unit;
+                const bool real = place < WIDTH[L + 1];
+                if (part == 0) slopes<L + 1>(row)[unit] = real ? slope : 0.0f;
+                float* value = block.memory + begin(VALUES, L + 1) + row * value_stride(L + 1) + place;
+                for (int other = part; real && other < CLUSTER; other += parts) mail(value, other, a);
+            }
+        });
+        if constexpr (L == LAST) {
+            __syncthreads();
+        } else {
+            cluster_barrier();
+            forward<L + 1>();
+        }
+    }
+
+    // The deltas of level L, back through layer L; then the updates that wait for nothing else. All that reads level 1
+    // comes before the last barrier of the step, since the next step writes there before it meets a barrier.
+    template <int L>
+    __device__ void backward() {
+        constexpr int UNITS = own(L);
+        product<UNITS, WIDTH[L + 1], delta_stride(L + 1)>(
+            block, block.memory + begin(LINES, L), [&](int row) { return deltas<L + 1>(row); });
+        for_each_sum<UNITS>(block, [&](int row, int unit, float sum, int part, int parts) {
+            float delta = sum * slopes<L>(row)[unit];
+            if (part == 0) mine<L>(row)[unit] = delta;
+            if constexpr (L > 1) {
+                const int place = rank * UNITS + unit;
+                for (int other = part; place < WIDTH[L] && other < CLUSTER; other += parts)
+                    mail(deltas<L>(row) + place, other, delta);
+            }
+        });
+        __syncthreads();
+        int start = 0;
+        if constexpr (L == LAST) start = update_columns<L>(start);
+        start = update_lines<UNITS, WIDTH[L + 1], delta_stride(L + 1)>(
+            block, begin(LINES, L), [&](int row) { return values<L>(row) + min(rank * UNITS, value_stride(L) - UNITS); },
+            [&](int row) { return deltas<L + 1>(row); }, optimizer, start);
+        update_columns<L - 1>(start);
+        if constexpr (L > 1 || LAST == 1) cluster_barrier();
+        if constexpr (L > 1) backward<L - 1>();
+    }
+
+    template <int L>
+    __device__ int update_columns(int start) {
+        return update_lines<own(L + 1), WIDTH[L] + BIAS[L], value_stride(L)>(
+            block, begin(COLUMNS, L), [&](int row) { return mine<L + 1>(row); },
+            [&](int row) { return values<L>(row); }, optimizer, start);
+    }
+
+    // The last warp of block 0 adds up the loss.
+    __device__ void add_loss(float* loss) const {
+        if (rank > 0 || threadIdx.x < THREADS - 32) return;
+        float sum = 0.0f;
+        for (int i = threadIdx.x % 32; i < TALL * own(LAYERS); i += 32) sum += block.terms[i];
+        sum = warp_sum(sum);
+        if (threadIdx.x % 32 == 0) *loss = sum * SHARE;
+    }
+};
+
+// ---- Between launches.
+
+__host__ __device__ constexpr int tensor(int layer) {  // number of the layer's weight among the model's tensors
+    int at = 0;
+    for (int l = 0; l < layer; ++l) at += 1 + BIAS[l];
+    return at;
+}
+
+// Read (or write back) layer L and those after it. arrays: for each tensor of the model, its address and those of its
+// memories. memories: the block's own, placed as the weights are.
+template <bool WRITE, int L>
+__device__ void exchange(Block& block, float* memories, float* const* arrays, int rank) {
+    constexpr int IN = WIDTH[L], OUT = WIDTH[L + 1];
+    auto move = [&](int at, int which, int place) {
+        for (int k = 0; k < ARRAYS; ++k) {
+            float& here = k ? memories[(k - 1) * WEIGHTS + at] : block.memory[at];
+            float& there = arrays[which * ARRAYS + k][place];
+            if constexpr (WRITE) there = here;
+            else here = there;
+        }
+    };
+    constexpr int UNITS = own(L + 1), LENGTH = IN + BIAS[L];
+    const int first = L == LAST ? 0 : rank * UNITS;
+    for (int i = threadIdx.x; i < UNITS * LENGTH && !(WRITE && L == LAST && rank > 0); i += THREADS) {
+        int unit = first + i % UNITS, k = i / UNITS, at = begin(COLUMNS, L) + i % UNITS * value_stride(L) + k;
+        if (unit < OUT) move(at, tensor(L) + (k == IN), k == IN ? unit : k * OUT + unit);
+    }
+    if constexpr (L > 0 && !WRITE)
+        for (int i = threadIdx.x; i < own(L) * OUT; i += THREADS) {
+            int unit = rank * own(L) + i / OUT, k = i % OUT;
+            if (unit < IN) move(begin(LINES, L) + i / OUT * delta_stride(L + 1) + k, tensor(L), unit * OUT + k);
+        }
+    if constexpr (L < LAST) exchange<WRITE, L + 1>(block, memories, arrays, rank);
+}
+
+template <int L>
+__device__ void set_ones(Block& block) {
+    if constexpr (BIAS[L])
+        for (int row = threadIdx.x; row < TALL; row += THREADS)
+            block.memory[begin(VALUES, L) + row * value_stride(L) + WIDTH[L]] = 1.0f;
+    if constexpr (L < LAST) set_ones<L + 1>(block);
+}
+
+// Which rows this step takes, their targets and, where it fits, their input.
+__device__ inline void load(Block& block, const float* x, const float* y, const int* batch, int all_rows) {
+    for (int row = threadIdx.x; row < TALL; row += THREADS)
+        block.rows[row] = row >= ROWS ? all_rows : BATCHED ? batch[row] : row;
+    __syncthreads();
+    constexpr int WIDE = own(LAYERS);
+    for (int i = threadIdx.x; i < ROWS * WIDE; i += THREADS)
+        if (i % WIDE < OUTPUTS) block.targets[i] = y[block.rows[i / WIDE] * OUTPUTS + i % WIDE];
+    if constexpr (X_SHARED)
+        for (int i = threadIdx.x; i < TALL * value_stride(0); i += THREADS)
+            block.memory[begin(VALUES, 0) + i] = x[block.rows[i / value_stride(0)] * value_stride(0) + i % value_stride(0)];
+    __syncthreads();
+}
+
+// `steps` training steps. x: see Step. batches: the row numbers of every step, one after another (BATCHED). factors:
+// FACTORS numbers a step. losses: each step's loss, before its update. memories: room for MEMORIES times WEIGHTS floats
+// a block.
+extern "C" __global__ void IN_CLUSTER __launch_bounds__(THREADS, 1)
+loop_weights(float* const* arrays, float* memories, const float* x, const float* y, int all_rows, const int* batches,
+             const float* factors, float* losses, int steps) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    Block& block = *reinterpret_cast<Block*>(shared);
+    const int rank = blockIdx.x;
+    memories += size_t(rank) * MEMORIES * WEIGHTS;
+
+    for (int i = threadIdx.x; i < BUFFERS; i += THREADS) block.memory[i] = 0.0f;
+    for (int i = threadIdx.x; i < MEMORIES * WEIGHTS; i += THREADS) memories[i] = 0.0f;
+    for (int i = threadIdx.x; i < TALL * own(LAYERS); i += THREADS) block.targets[i] = 0.0f;
+    __syncthreads();
+    exchange<false, 0>(block, memories, arrays, rank);
+    set_ones<1>(block);
+    if constexpr (!BATCHED) load(block, x, y, batches, all_rows);
+    cluster_barrier();  // nobody mails before all are there
+
+    for (int step = 0; step < steps; ++step) {
+        if constexpr (BATCHED) load(block, x, y, batches + step * ROWS, all_rows);
+        Step now{block, x, rank, {factors + step * FACTORS, memories}};
+        now.forward<0>();
+        now.add_loss(losses + step);
+        now.backward<LAST>();
+        __syncthreads();
+    }
+    exchange<true, 0>(block, memories, arrays, rank);
+}
