@@ -11,7 +11,7 @@ from nnlab.engines.tiled import TILE_BYTES, Tiled
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
-FUSED_UP_TO = 200e-6  # seconds a step: above it, a whole card is faster than the few blocks of the fused kernels
+FUSED_UP_TO = 60e-6  # seconds a step: above it, a whole card is faster than the few blocks of the fused kernels
 
 
 class Auto(Engine):
@@ -30,7 +30,7 @@ class Auto(Engine):
 def choose(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
     """The engine for this run, and why."""
     if state.model.backend.is_host:
-        return _on_the_host(state, x)
+        return _on_the_host(state, x, y)
     try:
         plan = fused_plans(state, x, y)[0]
     except EngineCannot as reason:
@@ -40,14 +40,14 @@ def choose(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
     return Fused(), f"{plan.chain} on {plan.rows:,} rows fits {plan}"
 
 
-def _on_the_host(state: TrainState, x: Array) -> tuple[Engine, str]:
+def _on_the_host(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
     rows = state.batch_size or len(x)
     widest = max(value.shape[-1] for value in state.model.parameters.values())
     nbytes = rows * widest * state.model.backend.dtype.itemsize
     if nbytes <= TILE_BYTES:
         return Eager(), f"the widest layer's {nbytes:,} bytes fit the processor's cache"
     try:
-        Tiled().prepare(state, x, x)
+        Tiled().prepare(state, x, y)
     except EngineCannot as reason:
         return Eager(), f"it takes every network ({reason})"
     return Tiled(), f"the widest layer's {nbytes:,} bytes do not fit the processor's cache at once"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,24 +26,19 @@ class CupyLoop(Loop):
         )
         self.arrays = in_kernel_order(state)
         self.addresses = addresses(self.arrays)
-        self.y, self.rows = xp.ascontiguousarray(y), len(x)
         self.no_rows = xp.zeros(1, np.int32)
+        x, y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
+        self.data: tuple[Any, ...] = (x, y)
         if plan.kernel == "loop_weights":
             # A column of ones behind the inputs carries the first bias; a row of zeros fills up short batches.
-            self.x = xp.zeros((len(x) + 1, plan.input_stride), np.float32)
-            self.x[: len(x), : x.shape[1]] = x
-            self.x[: len(x), x.shape[1]] = 1.0
-            self.memories = xp.empty(max(1, plan.memory_floats), np.float32)
-        else:
-            self.x = xp.ascontiguousarray(x)
+            padded = xp.zeros((len(x) + 1, plan.input_stride), np.float32)
+            padded[: len(x), : x.shape[1]] = x
+            padded[: len(x), x.shape[1]] = plan.chain.biases[0]
+            self.data = (xp.empty(max(1, plan.memory_floats), np.float32), padded, y, len(x))
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
         table = self.no_rows if rows is None else rows
-        if self.plan.kernel == "loop_weights":
-            data = (self.memories, self.x, self.y, self.rows)
-        else:
-            data = (self.x, self.y)
-        self.kernel(self.addresses, *data, table, factors, losses, len(losses))
+        self.kernel(self.addresses, *self.data, table, factors, losses, len(losses))
 
 
 def first_that_runs(candidates: Sequence[Plan], state: TrainState, x: Array, y: Array) -> CupyLoop:

@@ -49,12 +49,12 @@ def chain(model: Sequential) -> Chain:
             biases.append(int("bias" in layer.parameters))
             activations.append("linear")
             omegas.append(0.0)
-        elif isinstance(layer, Activation | Sine) and isinstance(before, Linear):
-            sine = isinstance(layer, Sine)
-            activations[-1] = "sine" if isinstance(layer, Sine) else layer.name
-            omegas[-1] = layer.omega_0 if isinstance(layer, Sine) else 0.0
-            if not sine and activations[-1] not in ACTIVATIONS:
+        elif isinstance(layer, Sine) and isinstance(before, Linear):
+            activations[-1], omegas[-1] = "sine", layer.omega_0
+        elif isinstance(layer, Activation) and isinstance(before, Linear):
+            if layer.name not in ACTIVATIONS:
                 raise EngineCannot(f"the fused engine does not know the activation of layer {place}, {layer.name!r}")
+            activations[-1] = layer.name
         else:
             raise EngineCannot(
                 f"the fused engine takes linear layers, each with one activation behind it; layer {place}, "

@@ -12,7 +12,7 @@ from nnlab.engines.fused_network import ACTIVATIONS, Chain
 MOST_ROWS_TILE = 128  # rows that a block of loop_rows takes through the network at once
 MOST_ROWS_WEIGHTS = 32  # rows a step that loop_weights takes
 MOST_THREADS = 1024
-MOST_STEPS = 16_384  # a launch: more would only lengthen the tables of rates
+MOST_STEPS = 8_192  # a launch: more would only lengthen the tables of rates
 SLICE_SECONDS = 0.025
 WAIT = 0.3e-6  # seconds, H200
 BLOCK_RATE = 80e9  # operations a second of one block, H200

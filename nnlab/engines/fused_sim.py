@@ -47,6 +47,4 @@ class SimLoop(Loop):
                 value[...] = mine[name]
 
         seconds = len(losses) * self.plan.step_seconds
-        self.backend.launch(
-            self.plan.kernel, (losses, self.x, self.y, *arrays.values(), *tables), run, seconds=seconds
-        )
+        self.backend.launch(self.plan.kernel, (losses, self.x, self.y, *arrays.values(), *tables), run, seconds=seconds)

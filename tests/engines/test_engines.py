@@ -12,7 +12,7 @@ from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
 from nnlab.training import fit
 
-HOST = {"graph": False, "tiled": True}  # engines that run only on the host, or only off it
+HOST = {"graph": False, "fused": False, "tiled": True}  # engines that run only on the host, or only off it
 
 
 @pytest.fixture(params=sorted(ENGINES))

@@ -1,0 +1,122 @@
+"""On a real card: every engine, activation, loss and optimiser against float64 on the host."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import nnlab
+from nnlab import nn
+from nnlab.engines import engine
+from nnlab.engines.fused import FusedSession, fused_plans
+from nnlab.engines.fused_cupy import CupyLoop
+from nnlab.nn.losses import LOSSES
+from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
+
+pytestmark = pytest.mark.gpu
+STEPS = 60
+ACTIVATIONS = ("linear", "tanh", "sigmoid", "relu", "leaky_relu", "sine")
+EVERY = list(itertools.product(ACTIVATIONS, LOSSES, (SGD, Momentum, Adam)))
+
+
+@pytest.fixture(scope="module")
+def card():
+    usable, reason = nnlab.gpu_available()
+    if not usable:
+        pytest.skip(reason)
+    return nnlab.backend("cupy")
+
+
+def build(sizes, activation, loss, backend):
+    rng = np.random.default_rng(5)
+    layers = []
+    scale = 0.1 if activation == "sine" else 1.0
+    for fan_in, fan_out in itertools.pairwise(sizes):
+        start = {
+            "weight": rng.normal(0, scale / np.sqrt(fan_in), (fan_in, fan_out)),
+            "bias": rng.normal(0, 0.1, fan_out),
+        }
+        layers += [
+            nn.Linear(fan_in, fan_out, backend=backend, start=start),
+            nn.Sine(5.0) if activation == "sine" else nn.Activation(activation),
+        ]
+    layers[-1] = nn.Activation("sigmoid" if loss == "bce" else "linear")
+    return nn.Sequential(layers)
+
+
+def run(backend, prepare, *, sizes, rows, activation, loss, optimizer, batch_size=None, cuts=(STEPS,)):
+    rng = np.random.default_rng(0)
+    x = backend.asarray(rng.uniform(-1, 1, (rows, sizes[0])))
+    y = backend.asarray(rng.uniform(0.1, 0.9, (rows, sizes[-1])))
+    model = build(sizes, activation, loss, backend)
+    rate = 0.01 if loss != "sse" else 0.01 / (batch_size or rows)
+    state = TrainState(model, LOSSES[loss], optimizer(), cosine(rate, 2 * STEPS), steps=STEPS, log_every=10)
+    state.batch_size, state.batch_seed = batch_size, None if batch_size is None else 3
+    state.optimizer.prepare(model.parameters)
+    start = {name: backend.to_host(value).copy() for name, value in model.parameters.items()}
+    session = prepare(state, x, y)
+    seen = np.concatenate([backend.to_host(session.advance(n)) for n in cuts])
+    return seen, start, {name: backend.to_host(value) for name, value in model.parameters.items()}
+
+
+def distance(found, reference):
+    """Distance over displacement: how far from float64's end, against how far float64 went."""
+    _, start, end = reference
+    off = sum(float(((found[2][name] - end[name]) ** 2).sum()) for name in end)
+    way = sum(float(((end[name] - start[name]) ** 2).sum()) for name in end)
+    return np.sqrt(off / way)
+
+
+def fused_with(kernel):
+    """The fused engine's preparation, held to one of its kernels."""
+
+    def prepare(state, x, y):
+        plan = next(plan for plan in fused_plans(state, x, y) if plan.kernel == kernel)
+        return FusedSession(state, x, y, CupyLoop(plan, state, x, y))
+
+    return prepare
+
+
+WAYS = {
+    "eager": (engine("eager").prepare, {"sizes": (5, 12, 9, 2), "rows": 70}),
+    "graph": (engine("graph").prepare, {"sizes": (5, 12, 9, 2), "rows": 70}),
+    "loop_rows": (fused_with("loop_rows"), {"sizes": (5, 12, 9, 2), "rows": 70}),
+    "loop_weights": (fused_with("loop_weights"), {"sizes": (21, 36, 70, 10), "rows": 30}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("activation", "loss", "optimizer"), EVERY)
+def test_against_float64(card, host64, way, activation, loss, optimizer):
+    prepare, shape = WAYS[way]
+    case = {**shape, "activation": activation, "loss": loss, "optimizer": optimizer}
+    reference = run(host64, engine("eager").prepare, **case)
+    host = run(nnlab.backend("numpy"), engine("eager").prepare, **case)
+    found = run(card, prepare, **case)
+    np.testing.assert_allclose(found[0], reference[0], rtol=1e-3)
+    assert distance(found, reference) <= max(4 * distance(host, reference), 2e-6)
+
+
+@pytest.mark.parametrize("way", ["loop_rows", "loop_weights"])
+@pytest.mark.parametrize("batch_size", [None, 1, 7])
+def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
+    prepare, shape = WAYS[way]
+    case = {**shape, "activation": "tanh", "loss": "mse", "optimizer": Adam, "batch_size": batch_size}
+    whole = run(card, prepare, **case)
+    parts = run(card, prepare, **case, cuts=(1, 22, STEPS - 23))
+    np.testing.assert_array_equal(parts[0], whole[0])
+    for name, value in whole[2].items():
+        np.testing.assert_array_equal(parts[2][name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("way", ["loop_rows", "loop_weights"])
+@pytest.mark.parametrize("batch_size", [1, 2, 7])
+def test_batches_against_float64(card, host64, way, batch_size):
+    prepare, shape = WAYS[way]
+    case = {**shape, "activation": "tanh", "loss": "mse", "optimizer": Momentum, "batch_size": batch_size}
+    reference = run(host64, engine("eager").prepare, **case)
+    found = run(card, prepare, **case)
+    np.testing.assert_allclose(found[0], reference[0], rtol=1e-3)
+    assert distance(found, reference) < 1e-4
