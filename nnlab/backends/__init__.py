@@ -27,6 +27,7 @@ __all__ = [
     "gpu",
     "gpu_available",
     "home_of",
+    "on_host",
 ]
 
 # Each backend is loaded when it is first asked for; CuPy is imported by nothing else.
@@ -92,6 +93,11 @@ def home_of(value: object) -> str:
         return backend_of(value).home
     except TypeError:
         return "the host"
+
+
+def on_host(value: Any) -> Any:
+    """The value for code that works on the host: an array of a device in one copy, anything else as it is."""
+    return value if home_of(value) == "the host" else backend_of(value).to_host(value)
 
 
 def _home(name: str) -> Any:

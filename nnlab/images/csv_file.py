@@ -16,6 +16,7 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 
+from nnlab.backends import on_host
 from nnlab.errors import ImageFileError
 from nnlab.files import atomic_write
 from nnlab.images.checks import MAX_PIXELS, check_image, check_size
@@ -32,6 +33,7 @@ def image_to_csv(image: np.ndarray, path: str | os.PathLike[str]) -> None:
 
     The file appears whole or not at all.
     """
+    image = on_host(image)
     check_image(image)
     height, width = image.shape[:2]
     pixels = image.reshape(height * width, -1)

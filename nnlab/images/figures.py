@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnlab.backends import on_host
 from nnlab.errors import ShapeError
 from nnlab.images.checks import check_shape
 
@@ -18,6 +19,7 @@ def side_by_side(pictures: Sequence[np.ndarray], *, columns: int | None = None, 
     """
     if not pictures:
         raise ShapeError("there is no picture to show")
+    pictures = [on_host(picture) for picture in pictures]
     for picture in pictures:
         check_shape(picture, "picture")
     kinds = {(picture.shape[:2], picture.dtype.name) for picture in pictures}
@@ -44,6 +46,7 @@ def difference(truth: np.ndarray, estimate: np.ndarray) -> np.ndarray:
 
     float64 in [0, 1], (H, W) or (H, W, 3): 0.5 + (estimate - truth) / 2, the estimate clipped. Raises ShapeError.
     """
+    truth, estimate = on_host(truth), on_host(estimate)
     check_shape(truth, "truth")
     if truth.shape != estimate.shape:
         raise ShapeError(f"truth has shape {truth.shape}, estimate {estimate.shape}; they must be equal")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nnlab.backends import on_host
 from nnlab.errors import ShapeError
 
 Range = float | tuple[float, float]
@@ -52,7 +53,7 @@ def constant_image(truth: np.ndarray) -> np.ndarray:
 
     Its PSNR is the floor: a network that ends below it has learned nothing.
     """
-    values: np.ndarray = np.asarray(truth, np.float64)
+    values: np.ndarray = np.asarray(on_host(truth), np.float64)
     return np.broadcast_to(values.mean(axis=(0, 1)), values.shape)
 
 
@@ -60,7 +61,7 @@ def _pair(truth: Any, estimate: Any, data_range: Range) -> tuple[np.ndarray, np.
     low, high = data_range if isinstance(data_range, tuple) else (0.0, data_range)
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"data_range must be a number above 0, or (lowest, highest), not {data_range!r}")
-    x, y = np.asarray(truth, np.float64), np.asarray(estimate, np.float64)
+    x, y = (np.asarray(on_host(picture), np.float64) for picture in (truth, estimate))
     if x.shape != y.shape or x.size == 0:
         raise ShapeError(f"truth has shape {x.shape}, estimate {y.shape}; they must be equal, and hold something")
     if not (np.isfinite(x).all() and np.isfinite(y).all()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
+from nnlab.backends import on_host
 from nnlab.errors import UnknownName
 from nnlab.images.checks import check_shape
 from nnlab.images.coordinates import check_sides
@@ -23,6 +24,7 @@ def resize(picture: np.ndarray, height: int, width: int, *, method: str) -> np.n
     "mean". Bicubic curves overshoot beside edges: whole numbers are clipped to their type, floats are left as they
     are. Raises ShapeError, UnknownName.
     """
+    picture = on_host(picture)
     check_shape(picture, "picture")
     check_sides(height, width)
     if method not in METHODS:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from nnlab.backends import on_host
 from nnlab.images.checks import check_image, check_shape
 
 DEPTHS = (8, 16)
@@ -17,6 +18,7 @@ def to_unit(image: np.ndarray) -> np.ndarray:
     image: uint8 or uint16, (H, W) or (H, W, 3); the shape stays. Raises TypeError, ShapeError.
     Ink instead of light is `1 - to_unit(image)`.
     """
+    image = on_host(image)
     check_image(image)
     return image / float(np.iinfo(image.dtype).max)
 
@@ -27,7 +29,7 @@ def from_unit(values: Any, depth: int = 8) -> np.ndarray:
     values: floats, (H, W) or (H, W, 3). Values outside [0, 1] become black or white, as networks overshoot a little.
     Raises ValueError for NaN or infinite values and for other depths, TypeError for whole numbers, ShapeError.
     """
-    values = np.asarray(values)
+    values = np.asarray(on_host(values))
     if depth not in DEPTHS:
         raise ValueError(f"depth must be 8 or 16 bits, not {depth!r}")
     if values.dtype.kind != "f":

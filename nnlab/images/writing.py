@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from nnlab.backends import on_host
 from nnlab.errors import ImageFileError
 from nnlab.files import atomic_write
 from nnlab.images.checks import check_image
@@ -20,6 +21,7 @@ def write_image(path: str | os.PathLike[str], image: np.ndarray) -> None:
     The file appears whole or not at all. Raises TypeError, ShapeError, and ImageFileError for a name that asks for
     another format.
     """
+    image = on_host(image)
     check_image(image)
     check_name(path)
     with atomic_write(path) as file:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from nnlab.backends import on_host
+
 
 def loss_curves(
     curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
@@ -22,7 +24,7 @@ def loss_curves(
     dashes = ("-", "--", "-.", ":")  # told apart without colour too
     fig, ax = plt.subplots(figsize=size)
     for i, (label, (steps, losses)) in enumerate(curves.items()):
-        ax.plot(steps, losses, dashes[i % len(dashes)], label=label)
+        ax.plot(on_host(steps), on_host(losses), dashes[i % len(dashes)], label=label)
     if floor is not None:
         ax.axhline(floor[1], color="black", linewidth=1, linestyle=(0, (5, 4)), label=floor[0])
     ax.set(xlabel="step", ylabel=ylabel, yscale="log")

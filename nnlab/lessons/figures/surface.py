@@ -9,6 +9,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from nnlab.backends import on_host
+
 MAP = "PuOr"  # orange towards 0, purple towards 1; safe for colour-blind readers
 GRID = 81  # points a side
 
@@ -26,9 +28,10 @@ def decision_surface(
 
     predict: host array (n, 2) → (n, 1), the probability of class 1. x: (n, 2). y: (n, 1), classes 0 and 1.
     """
+    x, y = on_host(x), on_host(y)
     points, extent = grid(x, margin=margin)
     fig, ax = plt.subplots(figsize=size)
-    values = np.asarray(predict(points), dtype=float).reshape(GRID, GRID)
+    values = np.asarray(on_host(predict(points)), dtype=float).reshape(GRID, GRID)
     picture = ax.imshow(values, cmap=MAP, vmin=0, vmax=1, origin="lower", extent=extent, aspect="auto")
     if values.min() < 0.5 < values.max():
         ax.contour(values, levels=[0.5], colors="black", linewidths=1.5, extent=extent)
