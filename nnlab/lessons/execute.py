@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -52,8 +53,14 @@ def execute(path: Path) -> str:
         notebook, timeout=SECONDS, startup_timeout=60, kernel_name="python3", record_timing=False,
         coalesce_streams=True, store_widget_state=False, resources={"metadata": {"path": str(path.parent)}},
     )  # fmt: skip
-    client.execute()
+    client.execute(env=kernel_environment())
     return normal_form(notebook)
+
+
+def kernel_environment() -> dict[str, str]:
+    """The variables for a kernel that is to import this nnlab, installed or not."""
+    path = filter(None, (str(NOTEBOOKS.parent), os.environ.get("PYTHONPATH")))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def normal_form(notebook: NotebookNode) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import socket
 import subprocess
@@ -13,6 +12,8 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from nnlab.lessons.execute import kernel_environment
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 TOKEN = "lesson"
@@ -43,7 +44,7 @@ def server(root: Path, home: Path) -> Iterator[int]:
     ]  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", *arguments],
-        env={**os.environ, **own},
+        env={**kernel_environment(), **own},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
     )

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("ipykernel")
 from jupyter_client.manager import start_new_kernel
 
+from nnlab.lessons.execute import kernel_environment
 from tests.notebooks_checks.rules import code
 from tests.notebooks_checks.test_notebooks import NOTEBOOKS
 
@@ -19,7 +20,7 @@ SECONDS = 120
 
 @pytest.fixture(scope="module")
 def kernel():
-    manager, client = start_new_kernel(kernel_name="python3", cwd=str(NOTEBOOKS[0].parent))
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(NOTEBOOKS[0].parent), env=kernel_environment())
     yield client
     client.stop_channels()
     manager.shutdown_kernel(now=True)
