@@ -17,7 +17,7 @@ NETWORKS = {
     "simba": ([2, 64, 64, 128, 64, 32, 32, 32, 1], 40_000),
 }
 # the simulated GPU's name of an operation -> the name of CuPy's kernel
-NAMES = {"divide": "true_divide", "fill": "copy", "astype": "copy", "zeros": "memset"}
+NAMES = {"divide": "true_divide", "astype": "copy", "zeros": "memset"}
 # what the libraries add to one operation of ours: split products, products of one column, second passes of a sum
 ADDED = re.compile(r"splitk|gemv|dot_kernel|reduce_1Block|cub|Reduce", re.IGNORECASE)
 

@@ -77,6 +77,7 @@ CALLS = {
     "python float": lambda xp, x, y: x * 2.0 + 1,
     "0-d": lambda xp, x, y: x * x.sum(),
     "where=": lambda xp, x, y: xp.add(x, y, out=xp.zeros_like(x), where=x > 0),
+    "where= alone": lambda xp, x, y: xp.where(x > 0, xp.multiply(x, 2.0, where=x > 0), 0.0),
     "dtype=": lambda xp, x, y: xp.sum(x, dtype="float64"),
     "squeeze": lambda xp, x, y: xp.squeeze(xp.expand_dims(x, 0)),
     "swapaxes": lambda xp, x, y: x.swapaxes(0, 1),
@@ -153,6 +154,24 @@ def test_boolean_masks_wait_and_where_does_not(sim):
         (x > 0).nonzero()
     assert (masked.waits, masked.d2h_copies, chosen.waits, chosen.d2h_copies) == (1, 1, 0, 0)
     assert counted.waits == 1
+
+
+def test_a_number_goes_up_in_the_call_of_a_fill(sim):
+    x = sim.asarray(X)
+    with sim.measure() as receipt:
+        x[x > 0] = 5.0
+        sim.xp.asarray(3.0)
+    assert receipt.h2d_copies == 0
+    assert receipt.by_operation()["fill"] == 2
+
+
+@pytest.mark.parametrize(("arrays", "copies", "launches"), [(8, 0, 8), (9, 1, 1)])
+def test_many_small_arrays_are_put_together_by_one_kernel(sim, arrays, copies, launches):
+    parts = [sim.asarray([float(i)]) for i in range(arrays)]
+    with sim.measure() as receipt:
+        together = sim.xp.concatenate(parts)
+    assert (receipt.h2d_copies, receipt.launches) == (copies, launches)
+    assert sim.to_host(together).tolist() == list(range(arrays))
 
 
 def test_nonzero(sim):

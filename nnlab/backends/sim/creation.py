@@ -22,6 +22,11 @@ def upload(gpu: Gpu, host: np.ndarray, name: str = "asarray") -> Any:
     return gpu.wrap(np.array(host, order="C", subok=False), lease)
 
 
+def number(gpu: Gpu, value: Any, dtype: Any) -> Any:
+    """A 0-d array of a number, which goes to the device in the call of a fill and needs no copy."""
+    return _fill(gpu.wrap(np.empty((), dtype)), value)
+
+
 class Creation:
     """The array-making functions of one home's `xp`."""
 
@@ -37,13 +42,13 @@ class Creation:
 
     def zeros(self, shape: Shape, dtype: Any = "float64") -> Any:
         """All 0, by the driver's own fill."""
-        return self._filled("memset", "zeros", self.empty(shape, dtype), 0)
+        return _fill(self.empty(shape, dtype), 0, "zeros")
 
     def full(self, shape: Shape, fill_value: Any, dtype: Any = None) -> Any:
         """All `fill_value`, of its type unless `dtype` says otherwise."""
         if dtype is None:
             dtype = fill_value._data.dtype if isinstance(fill_value, DeviceArray) else np.asarray(fill_value).dtype
-        return self._filled("ufunc", "fill", self.empty(shape, dtype), fill_value)
+        return _fill(self.empty(shape, dtype), fill_value)
 
     def ones(self, shape: Shape, dtype: Any = "float64") -> Any:
         """All 1."""
@@ -74,7 +79,7 @@ class Creation:
     def eye(self, n: int, m: int | None = None, k: int = 0, dtype: Any = "float64") -> Any:
         """Ones on a diagonal: a fill with zeros, then one kernel."""
         array = self.zeros((n, n if m is None else m), dtype)
-        return self._filled("ufunc", "fill", array, np.eye(n, m, k, dtype))
+        return _fill(array, np.eye(n, m, k, dtype))
 
     def identity(self, n: int, dtype: Any = "float64") -> Any:
         return self.eye(n, dtype=dtype)
@@ -86,7 +91,8 @@ class Creation:
                 raise refusal(self._gpu, "array", 1, value)
             wanted = value._data.dtype if dtype is None else np.dtype(dtype)
             return astype(value, wanted, copy)
-        return upload(self._gpu, np.asarray(value, dtype))
+        host = np.asarray(value, dtype)
+        return upload(self._gpu, host) if host.ndim else number(self._gpu, host[()], host.dtype)
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         """As `array`, without a copy of what is here already. It keeps NumPy's types; backend.asarray takes b.dtype."""
@@ -100,16 +106,19 @@ class Creation:
         seconds = self._gpu.device.elementwise(data.nbytes)
         return self._gpu.result(data, "ufunc", name, seconds, lambda out: np.copyto(out, make()))
 
-    def _filled(self, kind: str, name: str, array: Any, value: Any) -> Any:
-        gpu, data = self._gpu, array._data
-        source = value._data if isinstance(value, DeviceArray) else value
 
-        def run() -> None:
-            data[...] = source
+def _fill(array: Any, value: Any, name: str = "fill") -> Any:
+    """Set all elements: zeros by the driver, anything else by a kernel."""
+    gpu, data = array._gpu, array._data
+    source = value._data if isinstance(value, DeviceArray) else value
 
-        if gpu.graph is None:
-            run()
-        else:
-            gpu.graph.actions.append(run)
-        gpu.launch(kind, name, gpu.device.elementwise(data.nbytes), data.dtype.char)
-        return array
+    def run() -> None:
+        data[...] = source
+
+    if gpu.graph is None:
+        run()
+    else:
+        gpu.graph.actions.append(run)
+    zeros = np.ndim(source) == 0 and not isinstance(value, DeviceArray) and source == 0
+    gpu.launch("memset" if zeros else "ufunc", name, gpu.device.elementwise(data.nbytes), data.dtype.char)
+    return array

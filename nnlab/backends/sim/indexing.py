@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnlab.backends.sim.core import DeviceArray, refusal
-from nnlab.backends.sim.creation import upload
+from nnlab.backends.sim.creation import number, upload
 from nnlab.backends.sim.gpu import Gpu, quiet
 
 BASIC = (int, slice, type(None), type(Ellipsis), np.integer)
@@ -54,8 +54,8 @@ def setitem(a: Any, key: Any, value: Any) -> None:
     name = "x[mask] = value" if masked else "x[index] = value"
     if masked:
         _count(gpu, name, data)
-    if not isinstance(host, np.ndarray):
-        gpu.upload(name, data.itemsize, pinned=False)
+    if not isinstance(host, np.ndarray):  # a number becomes an array of one element first
+        host = number(gpu, host, data.dtype)._data
     _write(gpu, "indexing", name, data, parts, host, 2 * data.nbytes)
 
 
@@ -79,9 +79,9 @@ def nonzero(a: Any) -> Any:
     """The indices of all elements that are not zero; counting them waits."""
     gpu: Gpu = a._gpu
     _count(gpu, "nonzero", a._data)
-    found = np.nonzero(a._data)
+    found = gpu.wrap(np.argwhere(a._data))
     gpu.launch("indexing", "nonzero", gpu.device.elementwise(a._data.nbytes))
-    return tuple(gpu.wrap(part) for part in found)
+    return tuple(found[:, axis] for axis in range(a._data.ndim))
 
 
 def _is_basic(key: Any) -> bool:

@@ -10,6 +10,8 @@ import numpy as np
 from nnlab.backends.sim.core import gpu_of, refusal, unwrap
 from nnlab.backends.sim.gpu import quiet
 
+_SMALL = 2 * 2**20  # bytes
+
 
 def _view(name: str, call: Callable[..., np.ndarray]) -> Callable[..., Any]:
     def shaped(a: Any, *args: Any, **options: Any) -> Any:
@@ -51,10 +53,18 @@ def astype(a: Any, dtype: Any, copy: bool = True) -> Any:
 
 
 def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    """The arrays behind one another along `axis`: one copy for each of them."""
+    """The arrays behind one another along `axis`: one copy for each, or for more than 8 small ones a single kernel.
+
+    That kernel is told their addresses, in an upload.
+    """
     gpu = gpu_of("concatenate", *arrays)
     data = [unwrap(gpu, "concatenate", array, position) for position, array in enumerate(arrays, 1)]
     result = np.concatenate(data, axis=axis)
+    if len(data) > 8 and result.nbytes < _SMALL * len(data) and len({part.dtype for part in data}) == 1:
+        gpu.upload("concatenate", 8 * len(data), pinned=False)
+        if len({part.shape for part in data}) > 1:
+            gpu.upload("concatenate", 4 * len(data), pinned=False)
+        return gpu.result(result, "ufunc", "concatenate", gpu.device.elementwise(2 * result.nbytes))
     for part in data[:-1]:
         gpu.launch("ufunc", "copy", gpu.device.elementwise(2 * part.nbytes), result.dtype.char)
     last = gpu.device.elementwise(2 * data[-1].nbytes)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends.sim.core import SCALARS, DeviceArray, refusal
-from nnlab.backends.sim.gpu import Gpu, quiet, quietly
+from nnlab.backends.sim.gpu import Gpu, quietly
 
 NAMES = (
     "add",
@@ -136,25 +136,21 @@ class Ufunc:
         return self._into(gpu, data, moved, out, where, dtype)
 
     def _into(self, gpu: Gpu, data: list[Any], moved: int, out: Any, where: Any, dtype: Any) -> Any:
+        """The rarer calls: into `out`, or for the elements of `where` alone."""
         options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
         if where is not True:
-            if not (isinstance(where, DeviceArray) and where._gpu is gpu) and not isinstance(where, bool):
+            if not isinstance(where, bool) and not (isinstance(where, DeviceArray) and where._gpu is gpu):
                 raise refusal(gpu, f"{self.name}(where=...)", 1, where)
             options["where"] = where._data if isinstance(where, DeviceArray) else where
         if isinstance(out, tuple):
             (out,) = out
+        action = _again(self.numpy, data, options)
         if out is None:
-            with quiet():
-                shape = np.broadcast_shapes(*(np.shape(value) for value in data), np.shape(options["where"]))
-                empty = np.empty(
-                    shape, self.numpy(*(np.asarray(v).ravel()[:0] if np.ndim(v) else v for v in data)).dtype
-                )
-                result = self.numpy(*data, out=empty, **options)
-            seconds = gpu.device.elementwise(moved + result.nbytes)
-            return gpu.result(result, "ufunc", self.name, seconds, _again(self.numpy, data, options))
+            result = self._empty(data, options["where"], dtype)
+            action(result)
+            return gpu.result(result, "ufunc", self.name, gpu.device.elementwise(moved + result.nbytes), action)
         if not (isinstance(out, DeviceArray) and out._gpu is gpu):
             raise refusal(gpu, f"{self.name}(out=...)", 1, out)
-        action = _again(self.numpy, data, options)
         if gpu.graph is None:
             action(out._data)
         else:
@@ -162,23 +158,13 @@ class Ufunc:
         gpu.launch("ufunc", self.name, gpu.device.elementwise(moved + out._data.nbytes), out._data.dtype.char)
         return out
 
-    def at(self, a: Any, indices: Any, values: Any) -> None:
-        """`a[indices] = f(a[indices], values)` in place, element by element: an index named twice counts twice."""
-        gpu = a._gpu
-        for position, value in enumerate((a, indices, values), 1):
-            if not (isinstance(value, DeviceArray) and value._gpu is gpu):
-                raise refusal(gpu, f"{self.name}.at", position, value)
-        into, index, given = a._data, indices._data, values._data
-
-        def run() -> None:
-            with quiet():
-                self.numpy.at(into, index, given)
-
-        if gpu.graph is None:
-            run()
-        else:
-            gpu.graph.actions.append(run)
-        gpu.launch("indexing", f"{self.name}.at", gpu.device.elementwise(3 * given.nbytes), into.dtype.char)
+    def _empty(self, data: list[Any], where: Any, dtype: Any) -> np.ndarray:
+        """An array for the result; what `where` leaves out stays unset."""
+        shape = np.broadcast_shapes(*(np.shape(value) for value in data), np.shape(where))
+        if dtype is None:
+            kinds = [type(value) if isinstance(value, int | float | complex) else value.dtype for value in data]
+            dtype = self.numpy.resolve_dtypes((*kinds, None))[-1]
+        return np.empty(shape, dtype)
 
     def _home(self, out: Any, where: Any) -> Gpu:
         for value in (out, where):
