@@ -77,7 +77,6 @@ CALLS = {
     "python float": lambda xp, x, y: x * 2.0 + 1,
     "0-d": lambda xp, x, y: x * x.sum(),
     "where=": lambda xp, x, y: xp.add(x, y, out=xp.zeros_like(x), where=x > 0),
-    "where= alone": lambda xp, x, y: xp.where(x > 0, xp.multiply(x, 2.0, where=x > 0), 0.0),
     "dtype=": lambda xp, x, y: xp.sum(x, dtype="float64"),
     "squeeze": lambda xp, x, y: xp.squeeze(xp.expand_dims(x, 0)),
     "swapaxes": lambda xp, x, y: x.swapaxes(0, 1),
@@ -95,6 +94,13 @@ def test_same_values_and_types_as_numpy(sim, call):
     assert result.shape == np.shape(expected)
     assert result.dtype == np.asarray(expected).dtype
     np.testing.assert_allclose(sim.to_host(result), expected, rtol=1e-6)
+
+
+def test_where_without_out_leaves_the_rest_unset(sim):
+    x = sim.asarray(X)
+    doubled = sim.xp.multiply(2.0, x, where=x > 0)
+    assert doubled.dtype == np.float32
+    assert sim.to_host(doubled[x > 0]).tolist() == (2 * X[X > 0]).tolist()
 
 
 UPDATES = {
