@@ -1,4 +1,4 @@
-"""How fast a large picture becomes CSV and comes back, and how much memory that takes.
+"""How fast a large picture becomes CSV and comes back, or is drawn by a network, and how much memory that takes.
 
     python benchmarks/pictures.py [SIDE]        (4096 where no side is given)
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import nnlab
+from nnlab import cli
 from nnlab.images import csv_to_image, image_to_csv, read_image, write_image
 
 JOBS = ("make", "encode", "decode", "compare")
@@ -34,6 +35,13 @@ def make(path: Path, side: int, dtype: str, channels: int) -> None:
 def job(name: str, folder: Path, side: int, kind: str) -> None:
     picture, text, back = folder / f"{kind}.png", folder / f"{kind}.csv", folder / f"{kind}-back.png"
     start = time.perf_counter()
+    if name == "network":
+        return make_network(folder / "network.safetensors")
+    if name == "render":
+        checkpoint = str(folder / "network.safetensors")
+        if cli.main(["render", checkpoint, str(picture), "--size", str(side)]):
+            raise SystemExit("the render failed")
+        return tell(f"{'siren':9} render", side, start)
     if name == "make":
         return make(picture, side, *KINDS[kind])
     if name == "compare":
@@ -42,18 +50,30 @@ def job(name: str, folder: Path, side: int, kind: str) -> None:
         image_to_csv(read_image(picture), text)
     else:
         write_image(back, csv_to_image(text))
+    return tell(f"{kind:9} {name}", side, start)
+
+
+def tell(what: str, side: int, start: float) -> None:
+    """Print the time since `start`, and the highest memory of this process."""
     seconds = time.perf_counter() - start
     rate = side**2 * 60 / seconds / 1e6
     peak = nnlab.backend("numpy").memory().peak / 1e6
-    print(f"{kind:9} {name} {side} x {side}: {seconds:5.1f} s, {rate:6.1f} million pixels a minute, peak {peak:.0f} MB")
-    return None
+    print(f"{what} {side} x {side}: {seconds:5.1f} s, {rate:6.1f} million pixels a minute, peak {peak:.0f} MB")
+
+
+def make_network(path: Path) -> None:
+    """A checkpoint of the command line's usual network, trained for one step."""
+    small = path.with_name("small.png")
+    make(small, 32, "uint8", 1)
+    if cli.main(["train", str(small), "--out", str(path), "--size", "32", "--steps", "1"]):
+        raise SystemExit("the training failed")
 
 
 def main(side: int = 4096) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for kind in KINDS:
-            for name in JOBS:
-                subprocess.run([sys.executable, __file__, name, folder, str(side), kind], check=True)
+        jobs = [(name, kind) for kind in KINDS for name in JOBS]
+        for name, kind in [*jobs, ("network", "-"), ("render", "-")]:
+            subprocess.run([sys.executable, __file__, name, folder, str(side), kind], check=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from nnlab.images.coordinates import check_sides
 
 METHODS = {
     "nearest": Image.Resampling.NEAREST,  # the pixel under each new centre
-    "bicubic": Image.Resampling.BICUBIC,  # a smooth curve through 4 x 4 pixels
+    "bicubic": Image.Resampling.BICUBIC,  # a smooth curve through 4 x 4 pixels; through all it covers when shrinking
     "mean": Image.Resampling.BOX,  # the mean of the area each new pixel covers: for smaller sizes
 }
 

@@ -10,6 +10,7 @@ from nnlab.backends import on_host
 from nnlab.images.checks import check_image, check_shape
 
 DEPTHS = (8, 16)
+ROWS_AT_ONCE = 64  # in float64, so that a large picture needs little more memory than it has itself
 
 
 def to_unit(image: np.ndarray) -> np.ndarray:
@@ -39,5 +40,10 @@ def from_unit(values: Any, depth: int = 8) -> np.ndarray:
     check_shape(values, "values")
     if not np.isfinite(values).all():
         raise ValueError("values hold NaN or infinity, which no pixel can show; look for a run that diverged")
-    levels: np.ndarray = np.rint(np.clip(values, 0.0, 1.0).astype(np.float64) * (2**depth - 1))
-    return levels.astype(f"uint{depth}")
+    image = np.empty(values.shape, f"uint{depth}")
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        part = values[start : start + ROWS_AT_ONCE].astype(np.float64)
+        part.clip(0.0, 1.0, out=part)
+        part *= 2**depth - 1
+        image[start : start + ROWS_AT_ONCE] = np.rint(part, out=part)
+    return image

@@ -195,4 +195,6 @@ def test_values_that_are_no_picture(tmp_path):
     with pytest.raises(ValueError, match="depth"):
         from_unit(np.zeros((2, 2)), depth=12)
     np.testing.assert_array_equal(from_unit(np.array([[-0.2, 0.5, 1.01]], np.float32)), [[0, 128, 255]])
+    tall = np.random.default_rng(0).random((200, 3, 3))
+    np.testing.assert_array_equal(from_unit(tall, depth=16), np.rint(tall * 65535))
     assert list(tmp_path.iterdir()) == []
