@@ -36,7 +36,7 @@ def load_picture(path: str, size: tuple[int, ...], **options: Any) -> Picture:
     """A picture file at the size it is trained at; `size` is (longest side,) or (height, width)."""
     image = read_image(path, **options)
     height, width = sides(size, *image.shape[:2])
-    light = resize(to_unit(image).astype(np.float32), height, width, method=METHOD)
+    light = resize(to_unit(image).astype(np.float32), height, width, method=METHOD).clip(0.0, 1.0)
     notes = {
         "name": Path(path).name,
         "height": height,

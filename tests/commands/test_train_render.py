@@ -119,6 +119,12 @@ def test_time_lapse_and_strip(folder):
     assert (folder / "a.1.safetensors").exists()
 
 
+def test_hard_edges_stay_in_range_when_the_picture_shrinks(folder, capsys):
+    write_image("edge.png", np.kron(np.eye(4, dtype=np.uint8) * 255, np.ones((10, 10), np.uint8)))
+    assert main(["train", "edge.png", "--out", "e.safetensors", "--size", "13", "--hidden", "8", "--steps", "2"]) == 0
+    assert "13 rows x 13 columns" in capsys.readouterr().out
+
+
 def test_a_run_below_the_constant_picture_is_flagged(folder, capsys):
     """D-21, on the command line."""
     options = [*SMALL[:4], "--steps", "100", "--rate", "20", "--json"]
