@@ -29,9 +29,7 @@ class Xor(Explorer):
         self.steps = steps
         self.rate = log_slider("rate", 1.0, high=1, step=0.25)
         self.rates = 10.0 ** np.arange(self.rate.min, self.rate.max + self.rate.step / 2, self.rate.step)
-        self.width = ipywidgets.SelectionSlider(
-            options=WIDTHS, value=2, description="hidden units", continuous_update=False
-        )
+        self.width = ipywidgets.SelectionSlider(options=WIDTHS, value=2, description="width", continuous_update=False)
         self.start = ipywidgets.SelectionSlider(options=STARTS, value=4, description="start", continuous_update=False)
         self.activation = ipywidgets.ToggleButtons(options=ACTIVATIONS, description="activation")
         self.runs = {name: train(name, self.rates, steps) for name in ACTIVATIONS}
