@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,7 +39,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def _sweep(target: Path) -> None:
     """Remove what writers of this file left behind when they were killed."""
-    for part in target.parent.glob(f".{target.name}.*.part"):
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         pid = part.name.split(".")[-2]
         if pid.isdigit() and not psutil.pid_exists(int(pid)):
             with suppress(OSError):

@@ -11,7 +11,7 @@ import sys
 
 import numpy as np
 import pytest
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import nnlab
 from nnlab import files, nn
@@ -283,6 +283,9 @@ def test_saved_on_a_device_and_opened_where_there_is_none(tmp_path):
     save_checkpoint(path, state)
     assert not any(word in path.read_bytes().lower() for word in (b"sim", b"cupy", b"h200"))
     x, y = data(b)
+    kinds = {name: array.dtype for name, array in load_file(path).items() if not name.startswith("log.")}
+    assert set(kinds.values()) == {np.dtype(np.float32)}
+    assert len(kinds) == 3 * 4  # weights and biases of two layers, and two moments of each
     expected = b.to_host(state.model(x)).tolist()
     code = (
         "import sys, json; sys.modules['cupy'] = None\n"
