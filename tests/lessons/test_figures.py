@@ -94,3 +94,25 @@ def test_pictures_in_a_row_keep_their_shapes():
     fig = figures.image_row({"grey": np.zeros((4, 6)), "colour": np.ones((4, 4, 3))})
     assert [ax.get_title() for ax in fig.axes] == ["grey", "colour"]
     assert [ax.images[0].get_array().shape for ax in fig.axes] == [(4, 6), (4, 4, 3)]
+
+
+def test_dots_are_all_results_in_rising_order_with_their_median():
+    fig = figures.dots(
+        {"a": np.array([3.0, 1.0, 2.0]), "b": np.array([5.0])}, levels={"line": [4.0, 6.0]}, ylabel="error"
+    )
+    ax = fig.axes[0]
+    assert ax.lines[0].get_ydata().tolist() == [1.0, 2.0, 3.0]
+    assert set(ax.lines[1].get_ydata()) == {2.0}
+    assert [line.get_ydata()[0] for line in ax.lines[-2:]] == [4.0, 6.0]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b"]
+    plt.close(fig)
+
+
+def test_bands_show_the_median_run_between_percentiles():
+    runs = np.outer([1.0, 2.0], np.arange(11))
+    fig = figures.bands([10, 20], {"a": runs}, floor=("line", 3.0), ylabel="error")
+    assert fig.axes[0].lines[0].get_ydata().tolist() == [5.0, 10.0]
+    assert fig.axes[0].lines[1].get_ydata()[0] == 3.0
+    edges = fig.axes[0].collections[0].get_paths()[0].vertices
+    assert {tuple(point) for point in edges} >= {(10.0, 1.0), (10.0, 9.0), (20.0, 2.0), (20.0, 18.0)}
+    plt.close(fig)

@@ -32,15 +32,13 @@ def test_xor_runs_are_nnlabs(activation, host64, rng):
     np.testing.assert_allclose(runs.probability(xor.X, place), probability, rtol=1e-9)
 
 
-def test_price_runs_are_nnlabs(host64, rng):
+@pytest.mark.parametrize("seed", range(prices.SEEDS))
+def test_price_runs_are_nnlabs(host64, rng, seed):
     x, y = rng.normal(size=(20, 4)), rng.normal(size=(20, 1))
-    rates, steps = np.array([0.01, 0.2]), 20
-    losses = prices.train((x, y, x[:5], y[:5]), 2, 3, rates, steps)
-    own = np.random.default_rng(0)
-    model = nnlab.nn.mlp([4, 3, 3, 1], activation="tanh", backend=host64, rng=own)
-    expected = trained(model, x, y, "mse", 0.2, steps)
-    np.testing.assert_allclose(losses[0, 1], expected[:: prices.LOG_EVERY], rtol=1e-9)
-    np.testing.assert_allclose(losses[1, 1, -1], nnlab.nn.losses.mse(model(x[:5]), y[:5])[0], rtol=1e-9)
+    losses, errors = prices.train_all((4, 3, 3, 1), np.array([0.01, 0.2]), x, y, x[:5], y[:5], 20)
+    model = nnlab.nn.mlp([4, 3, 3, 1], backend=host64, rng=np.random.default_rng(seed))
+    np.testing.assert_allclose(losses[1, seed], trained(model, x, y, "mse", 0.2, 20), rtol=1e-9)
+    np.testing.assert_allclose(errors[1, seed], nnlab.nn.losses.mse(model(x[:5]), y[:5])[0], rtol=1e-9)
 
 
 def test_stuck_and_solved_starts_are_told_apart():
@@ -49,8 +47,27 @@ def test_stuck_and_solved_starts_are_told_apart():
     assert "all 4 right" in ui.show(width=4, start=4)
 
 
-def test_a_price_run_that_diverges_is_told(rng):
-    x, y = rng.normal(size=(20, 4)) * 3, rng.normal(size=(20, 1))
-    ui = prices.Prices(x, y, x, y, unit=1.0, least_squares=1.0, steps=100)
-    assert "diverges" in ui.show(width=12, rate=1.0)
-    assert "diverges" not in ui.show(width=12, rate=0.01)
+@pytest.fixture(scope="module")
+def bent():
+    """The widget on data that a straight line does not fit."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(120, 3))
+    y = 40 + 12 * np.tanh(2 * x[:, :1]) + 3 * x[:, 1:2] ** 2 + rng.normal(size=(120, 1))
+    return prices.Prices(x[:80], y[:80], x[80:], y[80:], steps=120)
+
+
+def test_a_price_network_without_hidden_layers_becomes_the_line(bent):
+    said = bent.show(depth=0, width=2, rate=0.1)
+    assert said.startswith("4 parameters")
+    assert said.count(f"{bent.line_test:.1f}") == 4  # three starts and the line
+    assert "none beats it" in said
+
+
+def test_price_networks_that_bend_beat_the_line_and_a_high_rate_diverges(bent):
+    assert "all three beat it" in bent.show(depth=1, width=8, rate=0.1)
+    assert "diverged" in bent.show(depth=0, width=2, rate=1.0)
+
+
+def test_price_parameters_are_counted(host64, rng):
+    model = nnlab.nn.mlp([6, 8, 8, 1], backend=host64, rng=rng)
+    assert prices.count((6, 8, 8, 1)) == sum(value.size for value in model.parameters.values()) == 137

@@ -14,11 +14,12 @@ _FILES = {
     "LearningRate": "learning_rate",
     "Prices": "prices",
     "Threshold": "threshold",
+    "TimeLapse": "time_lapse",
     "Xor": "xor",
     "plain": "explorer",
 }
 
-__all__ = ["Explorer", "LearningRate", "Prices", "Threshold", "Xor", "plain"]
+__all__ = ["Explorer", "LearningRate", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
 
 
 def __getattr__(name: str) -> Any:

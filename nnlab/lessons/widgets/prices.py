@@ -1,4 +1,4 @@
-"""Depth, width and rate of a network for the house prices (lesson 04)."""
+"""Depth, width and learning rate of a network that predicts prices (lesson 04)."""
 
 from __future__ import annotations
 
@@ -9,112 +9,162 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from nnlab.lessons.widgets.explorer import Explorer, log_slider
+from nnlab.nn.initialisers import xavier
 
-DEPTHS, WIDTHS = (1, 2, 3), (2, 6, 12)
-LOG_EVERY = 5
+DEPTHS, WIDTHS = (0, 1, 2, 3), (2, 4, 8)
+SEEDS = 3
+LOW, HIGH = 40.0, 400.0  # the errors that the figure shows
+
+Layers = list[tuple[np.ndarray, np.ndarray]]
 
 
 class Prices(Explorer):
-    """Which network predicts the test houses best, and is it skill?
+    """How many hidden layers, how wide, and which rate? Three starts for every choice.
 
-    x_train (n, d), y_train (n, 1), x_test (m, d), y_test (m, 1): standardised by the training rows. unit: what one
-    standard deviation of y is worth, so that errors are told in prices. least_squares: the test error to beat. All
-    runs (3 depths, 3 widths, 9 rates) are made when the widget is built, the rates side by side.
+    x_train, x_test: (n, d), standardised features. y_train, y_test: (n, 1), in their own unit. steps: updates per
+    run, on all rows. All runs, one for each position of the three sliders, are computed when the widget is built.
     """
 
     def __init__(
-        self,
-        x_train: np.ndarray,
-        y_train: np.ndarray,
-        x_test: np.ndarray,
-        y_test: np.ndarray,
-        *,
-        unit: float,
-        least_squares: float,
-        steps: int = 400,
+        self, x_train: np.ndarray, y_train: np.ndarray, x_test: np.ndarray, y_test: np.ndarray, *, steps: int = 200
     ) -> None:
-        self.steps, self.least_squares = steps, least_squares
-        self.rate = log_slider("rate", 0.1, step=0.5)
-        self.rates = 10.0 ** np.arange(self.rate.min, self.rate.max + self.rate.step / 2, self.rate.step)
-        self.depth, self.width = (
-            ipywidgets.SelectionSlider(options=options, value=value, description=name, continuous_update=False)
-            for options, value, name in ((DEPTHS, 1, "hidden layers"), (WIDTHS, 6, "units in each"))
-        )
-        data = (x_train, y_train, x_test, y_test)
-        self.runs = {
-            (depth, width): train(data, depth, width, self.rates, steps) * unit**2
-            for depth in DEPTHS
-            for width in WIDTHS
-        }
+        self.depth = _choice("hidden layers", DEPTHS, 0)
+        self.width = _choice("units in each", WIDTHS, 4)
+        self.rate = log_slider("rate", 0.01, step=1 / 3)
+        exponents = np.arange(self.rate.min, self.rate.max + self.rate.step / 2, self.rate.step)
+        self.rates, self.steps = 10.0**exponents, steps
+        mean, unit = y_train.mean(), y_train.std()
+        standard, standard_test = (y_train - mean) / unit, (y_test - mean) / unit
+        self.runs = {}
+        for sizes in {self._sizes(x_train.shape[1], depth, width) for depth in DEPTHS for width in WIDTHS}:
+            train, test = train_all(sizes, self.rates, x_train, standard, x_test, standard_test, steps)
+            self.runs[sizes] = train * unit**2, test * unit**2
+        self.inputs = x_train.shape[1]
+        self.line_train, self.line_test = (e * unit**2 for e in _line(x_train, standard, x_test, standard_test))
+        self.tried: dict[tuple[tuple[int, ...], float], np.ndarray] = {}
         controls = {"depth": self.depth, "width": self.width, "rate": self.rate}
-        super().__init__(controls, self._figure(), goal="beat least squares on the test houses by as much as you can.")
+        goal = "make all three starts beat the straight line on the test rows, with as few parameters as you can."
+        super().__init__(controls, self._figure(), goal=goal)
 
     def update(self, depth: int, width: int, rate: float) -> str:
-        """Show the run whose rate is nearest."""
-        if (depth, width) not in self.runs:
-            raise ValueError(f"hidden layers: {DEPTHS}, units: {WIDTHS}; not {depth} and {width}")
+        """Show the three runs of this network at the nearest rate."""
+        if depth not in DEPTHS or width not in WIDTHS:
+            raise ValueError(f"the networks here have {DEPTHS} hidden layers of {WIDTHS} units, not {depth} of {width}")
         if not self.rates[0] * 0.9 < rate < self.rates[-1] * 1.1:
             raise ValueError(f"the runs here have rates from {self.rates[0]:g} to {self.rates[-1]:g}, not {rate:g}")
         nearest = int(np.abs(np.log(self.rates / rate)).argmin())
-        train_losses, test_losses = self.runs[depth, width][:, nearest]
-        at = np.arange(len(test_losses)) * LOG_EVERY
-        self.training.set_data(at, train_losses)
-        self.testing.set_data(at, test_losses)
-        run = f"{depth} × {width} units, rate <b>{self.rates[nearest]:.3g}</b>: "
-        if not train_losses[-1] < train_losses[0]:
-            return run + "the loss <b>diverges</b>"
-        best = int(np.nanargmin(test_losses))
-        return run + (
-            f"after {self.steps} steps training MSE {train_losses[-1]:.1f}, test MSE <b>{test_losses[-1]:.1f}</b> "
-            f"(best on the way {test_losses[best]:.1f}, step {at[best]}); least squares {self.least_squares:.1f}"
-        )
+        sizes = self._sizes(self.inputs, depth, width)
+        losses, errors = (array[nearest] for array in self.runs[sizes])
+        for artist, run in zip(self.curves, losses, strict=True):
+            artist.set_data(np.arange(len(run)), np.where(run < 1e6, run, np.nan))
+        self.tried[sizes, float(self.rates[nearest])] = errors
+        self._draw_tries(count(sizes), errors)
+        self.title.set_text("-".join(map(str, sizes)) + f" at rate {self.rates[nearest]:.2g}")
+        return f"<b>{count(sizes)}</b> parameters, rate {self.rates[nearest]:.2g}: {self._verdict(errors)}"
+
+    def _verdict(self, errors: np.ndarray) -> str:
+        shown = ", ".join(f"{error:.1f}" if error < 1e4 else "diverged" for error in errors)
+        better = int((np.round(errors, 1) < np.round(self.line_test, 1)).sum())  # as shown
+        verdict = {SEEDS: "<b>all three beat it</b>", 0: "none beats it"}.get(better, f"{better} of {SEEDS} beat it")
+        return f"test MSE {shown}; the straight line has {self.line_test:.1f}: {verdict}"
+
+    def _sizes(self, inputs: int, depth: int, width: int) -> tuple[int, ...]:
+        return (inputs, *[width] * depth, 1)
 
     def _figure(self) -> Figure:
-        fig = Figure(figsize=(7.0, 3.2), dpi=80, layout="constrained")
-        ax = fig.subplots()
-        (self.training,) = ax.plot([], [], color="#0072B2", label="321 training houses")
-        (self.testing,) = ax.plot([], [], "--", color="#D55E00", label="93 test houses")
-        ax.axhline(self.least_squares, color="black", linewidth=1, linestyle=":", label="least squares, test")
-        ax.set(xlabel="step", ylabel="mean squared error", yscale="log", xlim=(0, self.steps), ylim=(25, 400))
-        ax.set_yticks([30, 50, 100, 200, 400], ["30", "50", "100", "200", "400"])
-        ax.set_yticks([], minor=True)
-        ax.legend(loc="upper right")
+        fig = Figure(figsize=(7.6, 3.2), dpi=80, layout="constrained")
+        left, right = fig.subplots(1, 2, sharey=True)
+        self.curves = [
+            left.plot([], [], style, color="#0072B2", label=f"start {seed}")[0]
+            for seed, style in enumerate(("-", "--", ":"))
+        ]
+        left.axhline(self.line_train, color="black", linewidth=1)
+        left.text(0.98 * self.steps, self.line_train, "straight line", ha="right", va="top", fontsize=9)
+        self.title = left.set_title("")
+        left.set(xlabel="step", ylabel="mean squared error", xlim=(0, self.steps), yscale="log", ylim=(LOW, HIGH))
+        left.set_yticks([50, 100, 200, 400], ["50", "100", "200", "400"], minor=False)
+        left.set_yticks([], minor=True)
+        left.legend(title="training rows", loc="upper right")
+        most = max(map(count, self.runs))
+        (self.others,) = right.plot([], [], "o", color="#9a9a9a", markersize=4)
+        (self.current,) = right.plot([], [], "o", color="#D55E00", markersize=7)
+        right.axhline(self.line_test, color="black", linewidth=1)
+        right.text(1.07 * most, self.line_test, "straight line", ha="right", va="bottom", fontsize=9)
+        right.set(xlabel="parameters", xlim=(0, 1.08 * most), title="test rows, at the end")
         return fig
 
+    def _draw_tries(self, parameters: int, errors: np.ndarray) -> None:
+        points = [(count(sizes), error) for (sizes, _), tried in self.tried.items() for error in tried]
+        self.others.set_data([x for x, _ in points], [_shown(y) for _, y in points])
+        self.current.set_data([parameters] * len(errors), [_shown(error) for error in errors])
 
-def train(data: tuple[np.ndarray, ...], depth: int, width: int, rates: np.ndarray, steps: int) -> np.ndarray:
-    """Mean squared errors (2, rates, logs) on training and test rows, for one tanh network at all rates at once."""
-    x, y, x_test, y_test = data
-    rng = np.random.default_rng(0)
-    weights, biases = [], []
-    for fan_in, fan_out in pairwise([x.shape[1], *[width] * depth, 1]):
-        edge = np.sqrt(6 / (fan_in + fan_out))
-        weights.append(np.tile(rng.uniform(-edge, edge, size=(fan_in, fan_out)), (len(rates), 1, 1)))
-        biases.append(np.zeros((len(rates), 1, fan_out)))
-    losses = np.full((2, len(rates), steps // LOG_EVERY + 1), np.nan)
-    step_size = rates[:, None, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # the highest rates may diverge
+
+def train_all(
+    sizes: tuple[int, ...], rates: np.ndarray, x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray,
+    steps: int,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Training error (rates, seeds, steps + 1) and final test error (rates, seeds) of tanh networks, all at once.
+
+    Seed s starts where `nnlab.nn.mlp(sizes, ..., rng=np.random.default_rng(s))` does. Diverged runs end at infinity.
+    """
+    layers: Layers = []
+    drawn = [np.random.default_rng(seed) for seed in range(SEEDS)]
+    for m, n in pairwise(sizes):
+        weights = np.stack([xavier(rng, m, n) for rng in drawn] * len(rates))
+        layers.append((weights, np.zeros((len(weights), 1, n))))
+    rate = np.repeat(rates, SEEDS)[:, None, None]
+    losses = np.empty((len(rate), steps + 1))
+    with np.errstate(over="ignore", invalid="ignore"):  # some rates are too high, and that is to be seen
         for step in range(steps + 1):
-            hidden = forward(x, weights, biases)
-            error = hidden[-1] - y
-            if step % LOG_EVERY == 0:
-                log = step // LOG_EVERY
-                losses[0, :, log] = (error**2).mean(axis=(1, 2))
-                losses[1, :, log] = ((forward(x_test, weights, biases)[-1] - y_test) ** 2).mean(axis=(1, 2))
-            back = 2 / len(x) * error
-            for layer in reversed(range(len(weights))):
-                weight = weights[layer].copy() if layer else None
-                weights[layer] -= step_size * (hidden[layer].swapaxes(-1, -2) @ back)
-                biases[layer] -= step_size * back.sum(axis=1, keepdims=True)
-                if weight is not None:
-                    back = (back @ weight.swapaxes(-1, -2)) * (1 - hidden[layer] ** 2)
-    return losses
+            activations = _forward(layers, x)
+            error = activations[-1] - y
+            losses[:, step] = np.einsum("sij,sij->s", error, error) / len(y)
+            if step < steps:
+                layers = _descend(layers, activations, error * (2 / len(y)), rate)
+        test = ((_forward(layers, x_test)[-1] - y_test) ** 2).mean(axis=(1, 2))
+    losses, test = (np.where(np.isfinite(array), array, np.inf) for array in (losses, test))
+    return losses.reshape(len(rates), SEEDS, -1), test.reshape(len(rates), SEEDS)
 
 
-def forward(x: np.ndarray, weights: list[np.ndarray], biases: list[np.ndarray]) -> list[np.ndarray]:
-    """The input and the output of every layer, (rates, rows, units) each; tanh between the layers."""
-    outputs = [x]
-    for layer, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        z = outputs[-1] @ weight + bias
-        outputs.append(np.tanh(z) if layer < len(weights) - 1 else z)
-    return outputs
+def count(sizes: tuple[int, ...]) -> int:
+    """How many weights and biases a network of these sizes has."""
+    return sum((m + 1) * n for m, n in pairwise(sizes))
+
+
+def _forward(layers: Layers, x: np.ndarray) -> list[np.ndarray]:
+    activations = [x]
+    for place, (weight, bias) in enumerate(layers):
+        z = activations[-1] @ weight
+        z += bias
+        activations.append(np.tanh(z, out=z) if place < len(layers) - 1 else z)
+    return activations
+
+
+def _descend(layers: Layers, activations: list[np.ndarray], slope: np.ndarray, rate: np.ndarray) -> Layers:
+    after: Layers = []
+    for place in reversed(range(len(layers))):
+        weight, bias = layers[place]
+        a = activations[place]
+        after.append((weight - rate * (a.mT @ slope), bias - rate * slope.sum(axis=1, keepdims=True)))
+        if place:
+            slope = slope @ weight.mT
+            slope *= 1 - a * a
+    return after[::-1]
+
+
+def _line(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> tuple[float, float]:
+    """Training and test error of least squares."""
+    a, a_test = (np.column_stack([np.ones(len(rows)), rows]) for rows in (x, x_test))
+    weights = np.linalg.lstsq(a, y, rcond=None)[0]
+    return float(((a @ weights - y) ** 2).mean()), float(((a_test @ weights - y_test) ** 2).mean())
+
+
+def _shown(error: float) -> float:
+    return float(min(max(error, LOW), HIGH))
+
+
+def _choice(description: str, options: tuple[int, ...], value: int) -> ipywidgets.SelectionSlider:
+    return ipywidgets.SelectionSlider(
+        options=options, value=value, description=description, continuous_update=False,
+        style={"description_width": "90px"}, layout=ipywidgets.Layout(width="320px"),
+    )  # fmt: skip

@@ -1,0 +1,24 @@
+"""The exercise of lesson 00 knows the right answer and the usual mistakes."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnlab.lessons import check
+
+CASES = [
+    (lambda picture: 1 - picture, "Right."),
+    (lambda picture: picture, "still the light"),
+    (lambda picture: -picture, "becomes -1"),
+    (lambda picture: picture.mean(), "One number a pixel"),
+    (lambda picture: 0 * picture, "yours has 0."),
+    (lambda picture: ..., "Still to do: Write to_ink"),
+]
+
+
+@pytest.mark.parametrize(("answer", "word"), CASES)
+def test_answers_are_told_apart(answer, word, capsys):
+    check("00.ink", answer)
+    said = " ".join(capsys.readouterr().out.split())
+    assert word in said
+    assert said.startswith("✓") == (word == "Right.")
