@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import nnlab
 
-COMMANDS = ("lab", "test", "doctor", "execute", "encode", "decode", "record", "train", "render")
+COMMANDS = ("lab", "test", "doctor", "execute", "encode", "decode", "record", "train", "render", "bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,64 @@
+"""What was measured, as a table and as a chart."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+
+def table(record: dict[str, Any]) -> str:
+    """Microseconds a step by contestant: median, spread (a quarter of the rounds lie outside each end), accuracy."""
+    lines = []
+    for name, job in record["jobs"].items():
+        lines.append(
+            f"{name}: {job['weights']:,} weights, {job['rows']:,} rows; NumPy float32 is off by "
+            f"{job['numpy_float32_distance']:.1e}"
+        )
+        lines.append(f"  {'':42}{'step, us':>12}{'spread':>16}{'forward, us':>14}{'off by':>10}")
+        order = sorted(job["contestants"].items(), key=lambda item: statistics.median(item[1]["train"]))
+        for who, found in order:
+            low, middle, high = quartiles(found["train"])
+            forward = f"{1e6 * statistics.median(found['forward']):14,.2f}" if "forward" in found else f"{'-':>14}"
+            spread = f"{1e6 * low:,.2f}-{1e6 * high:,.2f}"
+            lines.append(f"  {who:42}{1e6 * middle:12,.2f}{spread:>16}{forward}{found['distance']:10.1e}")
+        lines += [f"  {who:42}left out: {why}" for who, why in job["left_out"].items()]
+    return "\n".join(lines)
+
+
+def quartiles(seconds: list[float]) -> tuple[float, float, float]:
+    """Lower quartile, median, upper quartile."""
+    if len(seconds) < 2:
+        return seconds[0], seconds[0], seconds[0]
+    low, middle, high = statistics.quantiles(seconds, n=4, method="inclusive")
+    return low, middle, high
+
+
+def chart(record: dict[str, Any], path: Path) -> None:
+    """A bar per contestant and job on a logarithmic axis; nnlab's bars are hatched as well as coloured."""
+    from matplotlib.figure import Figure
+
+    jobs = {name: job for name, job in record["jobs"].items() if job["contestants"]}
+    figure = Figure(
+        figsize=(9, 1 + sum(0.6 + 0.28 * len(job["contestants"]) for job in jobs.values())), layout="constrained"
+    )
+    ratios = [len(job["contestants"]) for job in jobs.values()]
+    axes = figure.subplots(len(jobs), 1, squeeze=False, height_ratios=ratios)[:, 0]
+    for axis, (name, job) in zip(axes, jobs.items(), strict=True):
+        order = sorted(job["contestants"].items(), key=lambda item: -statistics.median(item[1]["train"]))
+        for place, (who, found) in enumerate(order):
+            low, middle, high = (1e6 * value for value in quartiles(found["train"]))
+            own = who.startswith("nnlab")
+            axis.barh(
+                place,
+                middle,
+                color="#0072b2" if own else "#bbbbbb",
+                hatch="//" if own else None,
+                xerr=[[middle - low], [high - middle]],
+            )
+            axis.text(middle, place, f"  {middle:,.3g}", va="center", fontsize=8)
+        axis.set_yticks(range(len(order)), [who for who, _ in order], fontsize=8)
+        axis.set_xscale("log")
+        axis.margins(x=0.15)
+        axis.set_title(f"{name}: microseconds a training step", fontsize=10, loc="left")
+    figure.savefig(path, dpi=120)
