@@ -18,7 +18,7 @@ from nnlab.backends import cupy_blas
 from nnlab.backends.base import Array, Backend, Memory, float_dtype
 from nnlab.backends.cupy_graph import CupyGraph, capture, graphs, refuse_in_capture
 from nnlab.backends.cupy_import import card_name, check_process, load_cupy
-from nnlab.backends.cupy_measure import measure, meters
+from nnlab.backends.cupy_measure import PAGEABLE_WAITS_ABOVE, measure, meters, upload
 from nnlab.backends.cupy_pools import Lease, choose_pool, current_pool
 from nnlab.backends.cupy_stream import CupyStream
 from nnlab.backends.receipt import Receipt
@@ -68,13 +68,15 @@ class CupyBackend(Backend):
             raise TypeError(f"a GPU array holds numbers; this is {array.dtype} with shape {array.shape}")
         refuse_in_capture(self.xp, "asarray, a copy from the host,", "upload before recording, into a fixed buffer")
         start = time.perf_counter()
-        if array.ndim:
-            moved = self.xp.asarray(array, order="C")
-        else:  # CuPy fills a single number in by a kernel; through set() every upload is one copy
-            moved = self.xp.empty((), array.dtype)
-            moved.set(array)
+        with upload():
+            if array.ndim:
+                moved = self.xp.asarray(array, order="C")
+            else:  # CuPy fills a single number in by a kernel; through set() every upload is one copy
+                moved = self.xp.empty((), array.dtype)
+                moved.set(array)
+        held = array.nbytes > PAGEABLE_WAITS_ABOVE and not self._is_pinned(array)
         for meter in meters if array.size else ():
-            meter.copied("h2d", "asarray", array.nbytes, start)
+            meter.copied("h2d", "asarray", array.nbytes, start, held=held)
         return moved
 
     def to_host(self, array: Array, *, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:

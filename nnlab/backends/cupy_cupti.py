@@ -78,7 +78,16 @@ class Tracer:
         """Wait for the device without the wait being counted."""
         start = self.now()
         synchronize()
+        self.leave_out(start)
+
+    def leave_out(self, start: int) -> None:
+        """Count no wait between `start`, on CUPTI's clock, and now."""
         self._own.append((start, self.now()))
+
+    @property
+    def following(self) -> bool:
+        """Is a measurement in progress?"""
+        return self._depth > 0
 
     def now(self) -> int:
         """CUPTI's clock in nanoseconds."""

@@ -27,14 +27,16 @@ class Meter:
         self.events: list[Event] = []
         self.seconds = 0.0
         self.replays = 0
+        self.upload_waits = 0
         self.counts = dict.fromkeys(
             ("h2d_copies", "h2d_bytes", "d2h_copies", "d2h_bytes", "syncs", "allocations", "pool_hits"), 0
         )
 
-    def copied(self, kind: str, name: str, size: int, start: float) -> None:
-        """A copy ("h2d" or "d2h") of `size` bytes, asked for at `start` and returned from now."""
+    def copied(self, kind: str, name: str, size: int, start: float, *, held: bool = False) -> None:
+        """A copy ("h2d" or "d2h") of `size` bytes, asked for at `start` and returned from now; did the host wait?"""
         self.counts[f"{kind}_copies"] += 1
         self.counts[f"{kind}_bytes"] += size
+        self.upload_waits += held
         self._add(kind, name, start, size)
 
     def waited(self, start: float) -> None:
@@ -78,7 +80,7 @@ def measure(backend: Any) -> Iterator[Receipt]:
     if isinstance(pool, DriverPool):  # the driver does not tell whether its pool had the block
         receipt.pool_hits = None
     if driver is not None:
-        _add_records(receipt, records, meter.replays)
+        _add_records(receipt, records, meter)
         _add_timeline(receipt, meter, records, zero)
     receipt.lines = None  # neither CUPTI nor CuPy tells which line of Python asked for a kernel
 
@@ -96,16 +98,28 @@ def _metered() -> Iterator[Meter]:
         requested.remove(meter.allocated)
 
 
-def _add_records(receipt: Receipt, records: list[Record], replays: int) -> None:
+@contextmanager
+def upload() -> Iterator[None]:
+    """Around an upload through our door. CuPy asks events of its own there whether its staging buffers are free; they
+    are no waits for the device's work, which `Meter.copied` counts by the size of the copy."""
+    driver = tracer() if meters else None
+    start = driver.now() if driver is not None and driver.following else 0
+    yield
+    if start and driver is not None:
+        driver.leave_out(start)
+
+
+def _add_records(receipt: Receipt, records: list[Record], meter: Meter) -> None:
     """Counts that only the driver knows; replaying a graph is one launch, whatever is in it."""
     counted = [record for record in records if record.graph == 0]
-    receipt.launches = replays + sum(record.kind in ("kernel", "memset", "d2d") for record in counted)
+    receipt.launches = meter.replays + sum(record.kind in ("kernel", "memset", "d2d") for record in counted)
     for kind in ("h2d", "d2h"):
         copies = [record.bytes for record in counted if record.kind == kind]
         setattr(receipt, f"{kind}_copies", len(copies))
         setattr(receipt, f"{kind}_bytes", sum(copies))
     held_up = (r for r in counted if r.kind == "h2d" and r.pageable and r.bytes > PAGEABLE_WAITS_ABOVE)
-    receipt.waits = sum(record.kind == "wait" for record in counted) + sum(1 for _ in held_up)
+    waits = sum(record.kind == "wait" for record in counted)
+    receipt.waits = waits + meter.upload_waits + sum(1 for _ in held_up)
 
 
 def _add_timeline(receipt: Receipt, meter: Meter, records: list[Record], zero: int) -> None:

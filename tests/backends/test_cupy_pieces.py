@@ -186,12 +186,14 @@ def test_records_become_counts():
         record("d2h", "d2h", 1, 2, bytes=4),
         record("wait", "stream_synchronize", 1, 2),
     ]
-    receipt = Receipt()
-    cupy_measure._add_records(receipt, records, replays=1)
+    receipt, meter = Receipt(), cupy_measure.Meter()
+    meter.replayed()
+    meter.copied("h2d", "asarray", 2**22, 0.0, held=True)
+    cupy_measure._add_records(receipt, records, meter)
     assert receipt.launches == 4
     assert (receipt.h2d_copies, receipt.h2d_bytes) == (3, 100 + 2**23)
     assert (receipt.d2h_copies, receipt.d2h_bytes) == (1, 4)
-    assert receipt.waits == 2  # the wait itself, and the large upload from ordinary memory
+    assert receipt.waits == 3  # the wait itself, and a large upload from ordinary memory, through our door and not
     cupy_measure._add_timeline(receipt, cupy_measure.Meter(), records, zero=0)
     assert receipt.by_operation() == {"add": 1, "memset": 1, "d2d": 1}
     launch = next(event for event in receipt.events if event.kind == "launch" and event.name == "add")

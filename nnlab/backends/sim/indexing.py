@@ -78,6 +78,8 @@ def take(a: Any, indices: Any, axis: int | None = None) -> Any:
 def nonzero(a: Any) -> Any:
     """The indices of all elements that are not zero; counting them waits."""
     gpu: Gpu = a._gpu
+    if a._data.dtype.kind != "b":
+        gpu.launch("ufunc", "not_equal", gpu.device.elementwise(a._data.nbytes))
     _count(gpu, "nonzero", a._data)
     found = gpu.wrap(np.argwhere(a._data))
     gpu.launch("indexing", "nonzero", gpu.device.elementwise(a._data.nbytes))
