@@ -5,25 +5,24 @@ from __future__ import annotations
 import linecache
 import sys
 from pathlib import Path
-from types import CodeType
 
 from nnlab.backends.receipt import Line
 
 _LIBRARIES = ("numpy", "cupy", "cupyx", "cupy_backends")
 _NNLAB = str(Path(__file__).resolve().parents[1])
-_inside: dict[CodeType, bool] = {}
+_inside: dict[str, bool] = {}  # by file name
 
 
 def learner_line(depth: int = 1) -> tuple[str, int] | None:
     """(file, number) of the nearest caller outside nnlab, NumPy and CuPy; None where there is none."""
     frame = sys._getframe(depth)
     while frame is not None:
-        code = frame.f_code
-        inside = _inside.get(code)
+        file = frame.f_code.co_filename
+        inside = _inside.get(file)
         if inside is None:
-            inside = _inside[code] = _is_library(code.co_filename)
+            inside = _inside[file] = _is_library(file)
         if not inside:
-            return code.co_filename, frame.f_lineno
+            return file, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

@@ -20,7 +20,7 @@ def measure(gpu: Gpu) -> Iterator[Receipt]:
     start = timeline.host = timeline.idle()
     before = {name: getattr(gpu, name) for name in _COUNTED}
     outer_log, outer_peak = timeline.log, gpu.peak
-    log = timeline.log = Log()
+    log = timeline.log = Log(start)
     gpu.peak = gpu.used
     receipt = Receipt(modelled=True, home=gpu.home, events=log.events)
     try:
@@ -35,7 +35,6 @@ def measure(gpu: Gpu) -> Iterator[Receipt]:
         receipt.seconds = timeline.host - start
         if outer_log is not None:
             outer_log.take_over(log)
-        receipt.events = [event._replace(start=event.start - start, end=event.end - start) for event in log.events]
         receipt.left_out = log.left_out
         lines = [line_of(place, int(n), int(c), int(w), s) for place, (n, c, w, s) in log.spent.items()]
         receipt.lines = sorted(lines, key=lambda line: -line.seconds)

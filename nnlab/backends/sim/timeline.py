@@ -8,6 +8,8 @@ from nnlab.backends.lines import learner_line
 from nnlab.backends.receipt import Event
 
 EVENT_LIMIT = 200_000
+_COUNTED = {"launch": 0, "h2d": 1, "d2h": 1, "wait": 2}  # where a kind of event is counted in Log.spent
+_new = tuple.__new__  # makes an Event without the call that NamedTuple puts around it
 
 
 class StreamState:
@@ -93,34 +95,41 @@ class Timeline:
 
 
 class Log:
-    """Events while a receipt is open, and what the host spent on each line of the learner's code."""
+    """Events while a receipt is open, in seconds since `zero`, and what the host spent on each line of code."""
 
-    def __init__(self) -> None:
+    def __init__(self, zero: float) -> None:
+        self.zero = zero
         self.events: list[Event] = []
         self.left_out = 0
         self.spent: dict[tuple[str, int], list[float]] = {}
+        self._line: tuple[str, int] | None = None  # of the last thing the host did; the device works for it
+
+    def add(self, kind: str, name: str, lane: str, start: float, end: float, size: int = 0, stream: int = 0) -> None:
+        """Note an event; the host's are charged to the line of the learner's code that runs now."""
+        if lane == "host":
+            line = self._line = learner_line(2)
+            if line is not None:
+                spent = self.spent.get(line)
+                if spent is None:
+                    spent = self.spent[line] = [0, 0, 0, 0.0]
+                place = _COUNTED.get(kind)
+                if place is not None:
+                    spent[place] += 1
+                spent[3] += end - start
+        if len(self.events) < EVENT_LIMIT:
+            zero = self.zero
+            self.events.append(_new(Event, (kind, name, lane, start - zero, end - zero, size, stream, self._line)))
+        else:
+            self.left_out += 1
 
     def take_over(self, inner: Log) -> None:
         """Add the events and lines of a receipt that was nested in this one."""
+        later = inner.zero - self.zero
         room = max(EVENT_LIMIT - len(self.events), 0)
-        self.events += inner.events[:room]
+        self.events += [
+            event._replace(start=event.start + later, end=event.end + later) for event in inner.events[:room]
+        ]
         self.left_out += inner.left_out + len(inner.events[room:])
         for line, spent in inner.spent.items():
             mine = self.spent.setdefault(line, [0, 0, 0, 0.0])
             mine[:] = [a + b for a, b in zip(mine, spent, strict=True)]
-
-    def add(self, kind: str, name: str, lane: str, start: float, end: float, size: int = 0, stream: int = 0) -> None:
-        line = learner_line(2)
-        if len(self.events) < EVENT_LIMIT:
-            self.events.append(Event(kind, name, lane, start, end, size, stream, line))
-        else:
-            self.left_out += 1
-        if line is None or lane == "device":
-            return
-        spent = self.spent.get(line)
-        if spent is None:
-            spent = self.spent[line] = [0, 0, 0, 0.0]
-        spent[0] += kind == "launch"
-        spent[1] += kind in ("h2d", "d2h")
-        spent[2] += kind == "wait"
-        spent[3] += end - start
