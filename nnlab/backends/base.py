@@ -115,6 +115,10 @@ class Backend(ABC):
     def astype(self, dtype: str) -> Self:
         """The same home with another floating type."""
 
+    def allocate(self, nbytes: int) -> Any:
+        """A bare block of device memory. `block.free()` gives it back; a second time raises DoubleFree."""
+        raise EngineCannot(f"{self.home} lends no blocks of memory; use nnlab.backend('sim') or nnlab.gpu()")
+
     def pinned(self, host: Any) -> np.ndarray:
         """A copy of a host array in page-locked memory, which a device copies from and to several times faster."""
         return np.array(host)

@@ -101,6 +101,15 @@ def test_a_replay_computes_from_what_the_buffers_hold_then(sim, call):
     np.testing.assert_array_equal(sim.to_host(result), sim.to_host(call(sim.xp, x, index)))
 
 
+def test_a_new_array_has_no_values_before_the_first_replay(sim):
+    x = sim.asarray([1.0, 2.0])
+    with sim.capture() as graph:
+        y = x + 1.0
+    assert sim.to_host(y).tolist() != [2.0, 3.0]
+    graph.replay()
+    assert sim.to_host(y).tolist() == [2.0, 3.0]
+
+
 def test_writing_parts_is_captured(sim):
     losses, place = sim.xp.zeros(4, dtype="float32"), sim.xp.zeros(1, dtype="int64")
     loss = sim.asarray([0.0])
@@ -162,6 +171,7 @@ def test_replaying_too_early_or_while_capturing_is_refused(sim):
         pass
 
 
-def test_the_host_has_nothing_to_capture():
+@pytest.mark.parametrize("ask", [lambda b: b.capture(), lambda b: b.stream(), lambda b: b.allocate(1)])
+def test_the_host_is_no_device(ask):
     with pytest.raises(EngineCannot, match="sim"):
-        nnlab.backend("numpy").capture()
+        ask(nnlab.backend("numpy"))

@@ -103,6 +103,14 @@ def test_where_without_out_leaves_the_rest_unset(sim):
     assert sim.to_host(doubled[x > 0]).tolist() == (2 * X[X > 0]).tolist()
 
 
+@pytest.mark.parametrize("axis", [2, -3])
+def test_an_axis_that_is_not_there(sim, axis):
+    with pytest.raises(np.exceptions.AxisError):
+        sim.asarray(X).sum(axis=axis)
+    with pytest.raises(np.exceptions.AxisError):
+        sim.asarray(X).mean()[()].max(axis=axis)
+
+
 UPDATES = {
     "add": lambda x: x.__iadd__(1.0),
     "slice": lambda x: x.__setitem__((slice(None), 1), 5.0),

@@ -27,21 +27,20 @@ def _reduction(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
             options["dtype"] = dtype
         if keepdims:
             options["keepdims"] = True
-        seconds = reduction_seconds(gpu.device, data, axis)
 
         def run(into: np.ndarray) -> None:
             quietly.run(call, data, out=into, **options)
 
         if out is None:
             result = np.asarray(quietly.run(call, data, **options))
-            return gpu.result(result, "reduction", name, seconds, run)
+            return gpu.result(result, "reduction", name, reduction_seconds(gpu.device, data, axis), run)
         if not (isinstance(out, DeviceArray) and out._gpu is gpu):
             raise refusal(gpu, f"{name}(out=...)", 1, out)
         if gpu.graph is None:
             run(out._data)
         else:
             gpu.graph.actions.append(lambda: run(out._data))
-        gpu.launch("reduction", name, seconds, data.dtype.char)
+        gpu.launch("reduction", name, reduction_seconds(gpu.device, data, axis), data.dtype.char)
         return out
 
     reduce.__name__ = reduce.__qualname__ = name
