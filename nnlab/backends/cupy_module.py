@@ -15,11 +15,13 @@ PORTABLE_CLUSTER = 8  # blocks; a larger cluster must be allowed by an attribute
 _NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute, CUDA driver API
 
 
-def capability_and_shared_bytes() -> tuple[tuple[int, int], int]:
-    """The card's compute capability, and the bytes of shared memory that one block may ask for."""
+def capability_and_shared_bytes() -> tuple[tuple[int, int], int, int]:
+    """The card's compute capability, the bytes of shared memory that one block may ask for, its multiprocessors."""
     device = load_cupy().cuda.Device()
     number = int(device.compute_capability)
-    return divmod(number, 10), int(device.attributes["MaxSharedMemoryPerBlockOptin"])
+    attributes = device.attributes
+    shared_bytes, processors = attributes["MaxSharedMemoryPerBlockOptin"], attributes["MultiProcessorCount"]
+    return divmod(number, 10), int(shared_bytes), int(processors)
 
 
 def addresses(arrays: Sequence[Array]) -> Array:
@@ -28,20 +30,23 @@ def addresses(arrays: Sequence[Array]) -> Array:
 
 
 class ClusterKernel:
-    """A kernel whose blocks, `cluster` of them, work together; its source says so with __cluster_dims__.
+    """A kernel whose blocks work together in clusters of `cluster`; its source says so with __cluster_dims__.
 
+    blocks: how many there are in all, by default one cluster.
     Compiled by NVRTC when made; CuPy keeps the machine code on disk, by source and card.
     """
 
-    def __init__(self, source: str, name: str, *, cluster: int, threads: int, shared_bytes: int) -> None:
-        self.cluster, self.threads, self.shared_bytes = cluster, threads, shared_bytes
+    def __init__(
+        self, source: str, name: str, *, cluster: int, threads: int, shared_bytes: int, blocks: int | None = None
+    ) -> None:
+        self.blocks, self.threads, self.shared_bytes = blocks or cluster, threads, shared_bytes
         self.kernel = _compiled(source, name, cluster, shared_bytes, int(load_cupy().cuda.runtime.getDevice()))
 
     def __call__(self, *arguments: Any) -> None:
         """Queue the kernel. Whole numbers arrive as 32-bit ones."""
         check_process()
         given = tuple(np.int32(argument) if isinstance(argument, int) else argument for argument in arguments)
-        self.kernel((self.cluster,), (self.threads,), given, shared_mem=self.shared_bytes)
+        self.kernel((self.blocks,), (self.threads,), given, shared_mem=self.shared_bytes)
 
 
 @functools.lru_cache(maxsize=64)

@@ -3,14 +3,14 @@
 from nnlab.engines.auto import Auto
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
-from nnlab.engines.fused import Fused
+from nnlab.engines.fused import Fused, FusedTF32
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.tiled import Tiled
 from nnlab.errors import UnknownName
 
-__all__ = ["ENGINES", "Auto", "CudaGraph", "Eager", "Engine", "Fused", "Session", "Tiled", "engine"]
+__all__ = ["ENGINES", "Auto", "CudaGraph", "Eager", "Engine", "Fused", "FusedTF32", "Session", "Tiled", "engine"]
 
-ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph, Tiled, Fused, Auto)}
+ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph, Tiled, Fused, FusedTF32, Auto)}
 
 
 def engine(name: str) -> Engine:

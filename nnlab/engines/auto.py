@@ -6,12 +6,13 @@ from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
 from nnlab.engines.fused import Fused, fused_plans
+from nnlab.engines.fused_tile import TILE_KERNEL
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.tiled import TILE_BYTES, Tiled
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
-FUSED_UP_TO = 60e-6  # seconds a step: above it, a whole card is faster than the few blocks of the fused kernels
+FUSED_UP_TO = 60e-6  # seconds a step: above it, a whole card is faster than the few blocks of the loop kernels
 
 
 class Auto(Engine):
@@ -32,10 +33,10 @@ def choose(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
     if state.model.backend.is_host:
         return _on_the_host(state, x, y)
     try:
-        plan = fused_plans(state, x, y)[0]
+        plan = fused_plans(state, x, y, products=Fused.products)[0]
     except EngineCannot as reason:
         return CudaGraph(), f"one replay a step is the least that fits ({reason})"
-    if plan.step_seconds > FUSED_UP_TO:
+    if plan.kernel != TILE_KERNEL and plan.step_seconds > FUSED_UP_TO:
         return CudaGraph(), f"{plan.chain} on {plan.rows:,} rows keeps the whole card busy"
     return Fused(), f"{plan.chain} on {plan.rows:,} rows fits {plan}"
 

@@ -1,8 +1,9 @@
 """The fused engine: many steps in one launch of a kernel of our own, without Python in between.
 
-Two kernels do the work, for networks that fit into the shared memory of a few neighbouring multiprocessors:
-`kernels/loop_rows.cu` deals the rows out over the blocks, `kernels/loop_weights.cu` the weights. `fused_plan` chooses.
-A launch takes a fixed number of steps, so that Ctrl-C, logs and a display wait a tenth of a second at most.
+Small networks fit into the shared memory of a few neighbouring multiprocessors, which run the whole training loop:
+`kernels/loop_rows.cu` deals the rows out over the blocks, `kernels/loop_weights.cu` the weights. Networks on the many
+pixels of a picture keep the whole card busy with two launches a step: `kernels/tile.cu`. Plans choose among them.
+A slice is short, so that Ctrl-C, logs and a display wait a tenth of a second at most.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Plan, Run, plans
+from nnlab.engines.fused_tile import TilePlan, tile_plan
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
@@ -70,23 +72,32 @@ class FusedSession(Session):
 
 
 class Fused(Engine):
-    """Whole training loops as one kernel, for small networks in float32. It refuses by name what does not fit."""
+    """Training steps as kernels of our own, in float32, for networks that fit. It refuses by name what does not."""
 
     name = "fused"
+    products = 3  # of TF32 for one of float32, where the tensor cores are used
 
     def prepare(self, state: TrainState, x: Array, y: Array) -> FusedSession:
         b = state.model.backend
-        candidates = fused_plans(state, x, y)
+        candidates = fused_plans(state, x, y, products=self.products)
         if b.name == "sim":
-            from nnlab.engines.fused_sim import SimLoop
+            from nnlab.engines.fused_sim import SimLoop, SimTiles
 
-            return FusedSession(state, x, y, SimLoop(candidates[0], state, x, y))
+            loop = SimTiles if isinstance(candidates[0], TilePlan) else SimLoop
+            return FusedSession(state, x, y, loop(candidates[0], state, x, y))
         from nnlab.engines.fused_cupy import first_that_runs
 
         return FusedSession(state, x, y, first_that_runs(candidates, state, x, y))
 
 
-def fused_plans(state: TrainState, x: Array, y: Array) -> list[Plan]:
+class FusedTF32(Fused):
+    """The same with products in TF32, which keeps 10 bits of each factor: faster, where pictures are what counts."""
+
+    name = "fused-tf32"
+    products = 1
+
+
+def fused_plans(state: TrainState, x: Array, y: Array, *, products: int) -> list[Plan]:
     """The plans that fit this run and its card, best first, at least one. Raises EngineCannot with the reason."""
     model, b = state.model, state.model.backend
     if b.is_host:
@@ -111,7 +122,12 @@ def fused_plans(state: TrainState, x: Array, y: Array) -> list[Plan]:
     if card.capability < OLDEST:
         old, new = (".".join(map(str, capability)) for capability in (card.capability, OLDEST))
         raise EngineCannot(f"the fused engine needs compute capability {new}, {b.home} has {old}: use engine='graph'")
-    found = list(plans(network, run, card))
+    tile = tile_plan(network, run, card, products=products)
+    found: list[Plan] = [] if tile is None else [tile]
+    if products == 3:  # the loops compute in float32 proper
+        found += plans(network, run, card)
+    if not found and products == 1:
+        raise EngineCannot(f"TF32 is for networks of tanh or ReLU on many rows; {network} on {run.rows:,}: use 'fused'")
     if not found:
         raise EngineCannot(
             f"the fused engine keeps the network in shared memory; {network} has {network.parameters:,} parameters, "

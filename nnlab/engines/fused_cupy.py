@@ -11,6 +11,7 @@ from nnlab.backends import Array
 from nnlab.backends.cupy_module import ClusterKernel, addresses
 from nnlab.engines.fused import Loop
 from nnlab.engines.fused_plan import Plan
+from nnlab.engines.fused_tile import TilePlan
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
@@ -41,14 +42,50 @@ class CupyLoop(Loop):
         self.kernel(self.addresses, *self.data, table, factors, losses, len(losses))
 
 
-def first_that_runs(candidates: Sequence[Plan], state: TrainState, x: Array, y: Array) -> CupyLoop:
+class CupyTiles(Loop):
+    """The two kernels of tile.cu, queued for each step; the host is done with a step long before the card is."""
+
+    def __init__(self, plan: TilePlan, state: TrainState, x: Array, y: Array) -> None:
+        self.plan = plan
+        xp = state.model.backend.xp
+        source = plan.source
+        self.gradients = ClusterKernel(
+            source,
+            "tile_gradients",
+            blocks=plan.cluster,
+            threads=plan.threads,
+            shared_bytes=plan.shared_bytes,
+            cluster=1,
+        )
+        self.update = ClusterKernel(
+            source, "tile_update", blocks=-(-plan.sums // plan.threads), threads=plan.threads, shared_bytes=0, cluster=1
+        )
+        self.arrays = in_kernel_order(state)
+        self.addresses = addresses(self.arrays)
+        self.x, self.y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
+        self.sums = xp.empty((plan.cluster, plan.sums), np.float32)
+        self.no_rows = xp.zeros(1, np.int32)
+
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        for step in range(len(losses)):
+            batch = self.no_rows if rows is None else rows[step]
+            self.gradients(self.addresses, self.x, self.y, batch, self.sums)
+            self.update(self.addresses, self.sums, self.plan.cluster, factors[step], losses[step])
+
+
+def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> Loop:
+    """A plan compiled for this card."""
+    return CupyTiles(plan, state, x, y) if isinstance(plan, TilePlan) else CupyLoop(plan, state, x, y)
+
+
+def first_that_runs(candidates: Sequence[Plan], state: TrainState, x: Array, y: Array) -> Loop:
     """The first plan that the card takes; a launch of no steps tells. Raises EngineCannot with the card's own words."""
     b = state.model.backend
     nothing = b.xp.empty(0, np.float32)
     refused = ""
     for plan in candidates:
         try:
-            loop = CupyLoop(plan, state, x, y)
+            loop = ready(plan, state, x, y)
             loop.launch(nothing, nothing, None)
         except b.xp.cuda.driver.CUDADriverError as error:  # such as a cluster that this card has no room for
             refused = refused or f"{plan}: {error}"

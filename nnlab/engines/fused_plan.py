@@ -20,10 +20,11 @@ KERNELS = Path(__file__).with_name("kernels")
 
 
 class Card(NamedTuple):
-    """What a plan depends on: compute capability, and the bytes of shared memory a block may have."""
+    """What a plan depends on: compute capability, the bytes of shared memory a block may have, multiprocessors."""
 
     capability: tuple[int, int]
     shared_bytes: int
+    multiprocessors: int = 132
 
     @property
     def clusters(self) -> tuple[int, ...]:
@@ -98,7 +99,8 @@ def plans(chain: Chain, run: Run, card: Card) -> Iterator[Plan]:
         yield from _weights_plans(chain, run, card)
 
 
-def _constants(chain: Chain, run: Run, cluster: int, threads: int, **more: int) -> dict[str, str]:
+def constants(chain: Chain, run: Run, cluster: int, threads: int, **more: int) -> dict[str, str]:
+    """What network.cuh and a kernel need defined in front of them."""
     values = {
         "WIDTHS": ", ".join(map(str, chain.widths)),
         "BIASES": ", ".join(map(str, chain.biases)),
@@ -127,8 +129,8 @@ def _rows_plans(chain: Chain, run: Run, card: Card) -> Iterator[Plan]:
                 work = max(max(chain.widths[1:]) * tile // 4, chain.parameters)
                 rounds = -(-work // MOST_THREADS)
                 threads = max(64, _rounded_up(-(-work // rounds), 32))
-                constants = _constants(chain, run, cluster, threads, TILE=tile, SHARED_BYTES=size)
-                yield Plan("loop_rows", chain, cluster, threads, size, 1, constants)
+                values = constants(chain, run, cluster, threads, TILE=tile, SHARED_BYTES=size)
+                yield Plan("loop_rows", chain, cluster, threads, size, 1, values)
 
 
 def _rows_floats(chain: Chain, run: Run, cluster: int, tile: int, *, tiled: bool) -> int:
@@ -146,10 +148,10 @@ def _weights_plans(chain: Chain, run: Run, card: Card, threads: int = 512) -> It
         for x_shared in (1, 0):
             lines, floats = _weights_floats(chain, run, cluster, threads, x_shared=bool(x_shared))
             if floats and 4 * floats <= card.shared_bytes:
-                constants = _constants(chain, run, cluster, threads, X_SHARED=x_shared, SHARED_BYTES=4 * floats)
+                values = constants(chain, run, cluster, threads, X_SHARED=x_shared, SHARED_BYTES=4 * floats)
                 barriers = max(2, 2 * len(chain.biases) - 3)
                 memories = cluster * run.memories * lines
-                yield Plan("loop_weights", chain, cluster, threads, 4 * floats, barriers, constants, memories)
+                yield Plan("loop_weights", chain, cluster, threads, 4 * floats, barriers, values, memories)
 
 
 def _weights_floats(chain: Chain, run: Run, cluster: int, threads: int, *, x_shared: bool) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from nnlab.backends.sim.backend import SimBackend
 from nnlab.engines.eager import EagerSession
 from nnlab.engines.fused import Loop
 from nnlab.engines.fused_plan import Plan
+from nnlab.engines.fused_tile import UPDATE_SECONDS
 from nnlab.optim import TrainState, optimizer_from_config
 
 
@@ -33,6 +34,10 @@ class SimLoop(Loop):
         self.twin.optimizer.prepare(self.twin.model.parameters)
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        self._steps(self.plan.kernel, 0, losses, factors, rows)
+
+    def _steps(self, kernel: str, done: int, losses: Array, factors: Array, rows: Array | None) -> None:
+        """Book one launch that takes len(losses) steps, `done` steps into the slice."""
         arrays = self.state.arrays
         tables = (factors,) if rows is None else (factors, rows)
 
@@ -41,10 +46,20 @@ class SimLoop(Loop):
             theirs = dict(zip(arrays, rest, strict=False))
             for name, value in theirs.items():
                 mine[name][...] = value
-            self.twin.step, self.twin.optimizer.step = self.state.step, self.state.optimizer.step
+            self.twin.step, self.twin.optimizer.step = self.state.step + done, self.state.optimizer.step + done
             losses[...] = EagerSession(self.twin, x, y).advance(len(losses))
             for name, value in theirs.items():
                 value[...] = mine[name]
 
         seconds = len(losses) * self.plan.step_seconds
-        self.backend.launch(self.plan.kernel, (losses, self.x, self.y, *arrays.values(), *tables), run, seconds=seconds)
+        self.backend.launch(kernel, (losses, self.x, self.y, *arrays.values(), *tables), run, seconds=seconds)
+
+
+class SimTiles(SimLoop):
+    """Two launches a step: the gradients, which carry all the arithmetic here, and the update."""
+
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        for step in range(len(losses)):
+            now = slice(step, step + 1)
+            self._steps("tile_gradients", step, losses[now], factors[now], None if rows is None else rows[now])
+            self.backend.launch("tile_update", (losses,), lambda losses: None, seconds=UPDATE_SECONDS)

@@ -7,9 +7,10 @@ import pytest
 
 import nnlab
 from nnlab import nn
-from nnlab.engines import engine, fused
+from nnlab.engines import engine, fused, fused_tile
 from nnlab.engines.fused_network import chain
 from nnlab.engines.fused_plan import Card, Run, plans
+from nnlab.engines.fused_tile import tile_plan
 from nnlab.errors import EngineCannot
 from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Optimizer, TrainState, constant
@@ -50,6 +51,41 @@ def test_small_networks_share_rows_and_small_batches_share_weights():
         assert (plan.kernel, plan.cluster, plan.barriers) == ("loop_weights", 16, 3)
     assert not list(plans(large, run_of(33), H200))
     assert not list(plans(large, run_of(1), A100)), "one block alone cannot hold it"
+
+
+def test_pictures_get_tiles_over_the_whole_card():
+    pyramid = chain(network([2, 64, 64, 128, 64, 32, 32, 32, 1]))
+    plan = tile_plan(pyramid, run_of(40_000), H200, products=3)
+    assert (plan.kernel, plan.cluster) == ("tile", 132)
+    assert plan.shared_bytes <= H200.shared_bytes
+    assert plan.slice_steps * plan.step_seconds <= 0.1
+    assert "3xTF32" in str(plan)
+    assert tile_plan(pyramid, run_of(4_095), H200, products=3) is None, "too few tiles for the card"
+    assert tile_plan(pyramid, run_of(40_000), A100, products=3) is None, "its shared memory is too small"
+    assert tile_plan(chain(network([2, 256, 1])), run_of(40_000), H200, products=3) is None
+
+
+def test_tiles_book_two_launches_a_step(monkeypatch):
+    monkeypatch.setattr(fused_tile, "LEAST_ROWS", 100)
+    b = nnlab.backend("sim")
+    ends = []
+    for name in ("fused", "eager"):
+        model, (x, y) = network([2, 8, 1], b), data(b, 200, 2, 1)
+        session = engine(name).prepare(state_of(model), x, y)
+        with b.measure() as receipt:
+            session.advance(7)
+        ends.append(b.to_host(model.parameters["0.weight"]))
+        if name == "fused":
+            counts = receipt.by_operation()
+    assert counts["tile_gradients"] == counts["tile_update"] == 7
+    np.testing.assert_allclose(*ends, rtol=1e-5)
+
+
+def test_tf32_refuses_what_the_loops_would_take():
+    b = nnlab.backend("sim")
+    state, (x, y) = state_of(network([6, 64, 1], b)), data(b, 321, 6, 1)
+    with pytest.raises(EngineCannot, match="TF32 is for networks of tanh or ReLU on many rows"):
+        engine("fused-tf32").prepare(state, x, y)
 
 
 def test_an_older_card_gets_one_block():
