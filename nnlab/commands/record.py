@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 HELP = "make one of the course's recorded runs again, on this machine"
-QUALITY = "siren-quality"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,9 +24,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _device(Path(arguments.device), arguments.backend)
     import nnlab
     from nnlab.errors import UnknownName
-    from nnlab.lessons.recorded import cub, making, quality
+    from nnlab.lessons.recorded import cub, making, quality, sweep
 
-    names = (QUALITY, *(f"cub-{name}" for name in cub.RUNS))
+    tables = {"siren-quality": quality.record, "siren-sweep": sweep.record}
+    names = (*tables, *(f"cub-{name}" for name in cub.RUNS))
     if arguments.name is None:
         print("\n".join(names))
         return 0
@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     b = nnlab.backend(arguments.backend)
     command = f"nnlab record {arguments.name} --backend {arguments.backend} --engine {arguments.engine}"
     made = making.made_here(b, command)
-    if arguments.name == QUALITY:
-        record = quality.record(b, arguments.engine)
+    if arguments.name in tables:
+        record = tables[arguments.name](b, arguments.engine)
     else:
         checkpoint = None
         if arguments.checkpoints is not None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import nnlab
+from nnlab import nn
 from nnlab.cli import main
-from nnlab.lessons.recorded import cub, label, quality
+from nnlab.lessons.recorded import cub, label, quality, sweep
 from nnlab.training import constant, load_checkpoint
 
 
@@ -63,3 +64,35 @@ def test_a_photograph_is_painted(monkeypatch, network):
     assert result["trained_db"][0] > 8
     assert result["sizes"][0] == (2 if network == "siren" else 34)
     assert len(result["loss"]) == 2
+
+
+def test_the_sweep_is_recorded(tmp_path, monkeypatch):
+    for name, value in {"OMEGAS": (1, 30), "WIDTHS": (8,), "SIZE": 16, "STEPS": 50}.items():
+        monkeypatch.setattr(sweep, name, value)
+    assert main(["record", "siren-sweep", "--backend", "numpy", "--engine", "tiled", "--out", str(tmp_path)]) == 0
+    record = json.loads((tmp_path / "siren-sweep.json").read_text())
+    slow, fast = record["runs"]
+    assert (slow["omega_0"], fast["omega_0"], fast["width"]) == (1, 30, 8)
+    assert fast["steps"] == [25, 50]
+    assert len(fast["render_db"]) == 2
+    assert slow["trained_db"][-1] > slow["trained_db"][0] + 0.1
+    assert 10 < record["constant_db"] < 20
+    assert len(fast["spreads"]) == 3
+    assert fast["spreads"][0] == pytest.approx(30 * slow["spreads"][0], rel=0.01)
+    assert sweep.decode(fast["picture"]).shape == (160, 160)
+
+
+def test_spreads_are_those_of_the_case():
+    """D-16: near 7.1 in the first layer, near 1 in the others."""
+    b = nnlab.backend("numpy", dtype="float64")
+    model = nn.siren([2, 256, 256, 256, 1], backend=b, rng=np.random.default_rng(0))
+    x = np.random.default_rng(1).uniform(-1, 1, (4000, 2))
+    first, *others = sweep.spreads(model, x)
+    assert first == pytest.approx(7.07, abs=0.5)
+    assert all(0.85 < spread < 1.1 for spread in others)
+
+
+def test_a_small_picture_comes_back():
+    shades = np.linspace(-1, 1, 16).reshape(4, 4)
+    np.testing.assert_allclose(sweep.decode(sweep.encode(shades)), (shades + 1) / 2, atol=0.003)
+    np.testing.assert_array_equal(sweep.decode(sweep.encode(np.array([[-9.0, 9.0]]))), [[0, 1]])
