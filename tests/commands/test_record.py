@@ -11,7 +11,7 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.cli import main
-from nnlab.lessons.recorded import cub, label, quality, sweep
+from nnlab.lessons.recorded import cub, label, quality, sweep, thumbnails
 from nnlab.training import constant, load_checkpoint
 
 
@@ -30,6 +30,8 @@ def test_a_cub_is_recorded_with_its_checkpoint(tmp_path, monkeypatch):
     record = json.loads((tmp_path / "cub-diary.json").read_text())
     assert record["steps"] == list(range(5, 201, 5))
     assert record["trained_db"][-1] > 3
+    assert list(record["frames"]) == ["5", "10", "25", "50", "75", "100", "150", "200"]
+    assert thumbnails.decode(record["frames"]["200"]).shape == (120, 120)
     assert len(record["loss"]) == 201
     assert record["made"]["card"] == "the host"
     assert "nnlab record cub-diary" in label(record)
@@ -79,7 +81,7 @@ def test_the_sweep_is_recorded(tmp_path, monkeypatch):
     assert 10 < record["constant_db"] < 20
     assert len(fast["spreads"]) == 3
     assert fast["spreads"][0] == pytest.approx(30 * slow["spreads"][0], rel=0.01)
-    assert sweep.decode(fast["picture"]).shape == (160, 160)
+    assert thumbnails.decode(fast["picture"]).shape == (160, 160)
 
 
 def test_spreads_are_those_of_the_case():
@@ -93,6 +95,6 @@ def test_spreads_are_those_of_the_case():
 
 
 def test_a_small_picture_comes_back():
-    shades = np.linspace(-1, 1, 16).reshape(4, 4)
-    np.testing.assert_allclose(sweep.decode(sweep.encode(shades)), (shades + 1) / 2, atol=0.003)
-    np.testing.assert_array_equal(sweep.decode(sweep.encode(np.array([[-9.0, 9.0]]))), [[0, 1]])
+    shades = np.linspace(0, 1, 16).reshape(4, 4)
+    np.testing.assert_allclose(thumbnails.decode(thumbnails.encode(shades)), shades, atol=0.001)
+    np.testing.assert_array_equal(thumbnails.decode(thumbnails.encode(np.array([[-9.0, 9.0]]))), [[0, 1]])

@@ -17,10 +17,12 @@ from nnlab import nn
 from nnlab.backends import Array, Backend
 from nnlab.datasets import data_path
 from nnlab.images import constant_image, pixel_centres, psnr, read_image, render, resize, to_unit
+from nnlab.lessons.recorded.thumbnails import encode
 from nnlab.optim import Schedule, TrainState
 from nnlab.training import SGD, Adam, cosine, fit, save_checkpoint
 
 SIZE, SEED = 200, 0
+FRAMES, SHOWN = (1, 2, 5, 10, 15, 20, 30, 40), 120  # which of the 40 moments are kept as pictures, and their side
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,12 @@ def ink(model: nn.Sequential, run: Run, size: int) -> np.ndarray:
 
 
 def paint(name: str, b: Backend, engine: str, checkpoint: Path | None = None) -> dict[str, Any]:
-    """Train one of RUNS; its history, PSNR at about 40 moments, and its checkpoint where a path is given."""
+    """Train one of RUNS; its history, PSNR at 40 moments, FRAMES of them as pictures, its checkpoint where asked."""
     run = RUNS[name]
     truth, finer = cub(SIZE), cub(2 * SIZE)
     model = build(run, b)
     log_every = run.steps // 200
-    table: dict[str, Any] = {"steps": [], "trained_db": [], "render_db": []}
+    table: dict[str, Any] = {"steps": [], "trained_db": [], "render_db": [], "frames": {}}
 
     class Marks:
         def on_log(self, state: TrainState) -> None:
@@ -106,6 +108,8 @@ def paint(name: str, b: Backend, engine: str, checkpoint: Path | None = None) ->
                 table["steps"].append(state.step)
                 table["trained_db"].append(round(psnr(truth, ink(model, run, SIZE), data_range=1.0), 2))
                 table["render_db"].append(round(psnr(finer, ink(model, run, 2 * SIZE), data_range=1.0), 2))
+                if len(table["steps"]) in FRAMES:
+                    table["frames"][state.step] = encode(1.0 - ink(model, run, SHOWN))
 
     history = fit(
         model,

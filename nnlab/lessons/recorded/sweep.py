@@ -6,24 +6,22 @@ The cub is 128 x 128, its 256 x 256 render is compared with the drawing at that 
 
 from __future__ import annotations
 
-import base64
-import io
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from nnlab import nn
 from nnlab.backends import Backend
 from nnlab.images import constant_image, pixel_centres, psnr, render
 from nnlab.lessons.recorded.cub import cub
+from nnlab.lessons.recorded.thumbnails import encode
 from nnlab.optim import TrainState
 from nnlab.training import Adam, cosine, fit
 
 OMEGAS, WIDTHS = (1, 5, 15, 30, 60, 120), (16, 32, 64, 128)
 SIZE, DEPTH, STEPS, LOG_EVERY, SEED = 128, 3, 400, 25, 0
 RATE, RANGE = 1e-3, (-1.0, 1.0)
-SHOWN, GREYS = 160, 16  # the side of the small picture, and its shades
+SHOWN = 160  # the side of the small picture
 
 
 def spreads(model: nn.Sequential, x: np.ndarray) -> list[float]:
@@ -40,23 +38,6 @@ def spreads(model: nn.Sequential, x: np.ndarray) -> list[float]:
         found.append(float(argument.std()))
         signal = np.sin(argument)
     return found
-
-
-def encode(picture: np.ndarray) -> str:
-    """A picture with values in [-1, 1] as a small PNG in base64: GREYS shades, clipped at black and white."""
-    shades = np.rint((picture.clip(-1.0, 1.0) + 1.0) / 2.0 * (GREYS - 1)).astype(np.uint8)
-    indexed = Image.fromarray(shades, mode="P")
-    indexed.putpalette([255 * shade // (GREYS - 1) for shade in range(GREYS) for _ in "rgb"])
-    file = io.BytesIO()
-    indexed.save(file, format="PNG", optimize=True, bits=4)
-    return base64.b64encode(file.getvalue()).decode()
-
-
-def decode(text: str) -> np.ndarray:
-    """The picture of `encode`: (H, W), float64 from 0, black, to 1, white."""
-    with Image.open(io.BytesIO(base64.b64decode(text))) as picture:
-        grey: np.ndarray = np.asarray(picture.convert("L")) / 255.0
-    return grey
 
 
 def paint(omega_0: float, width: int, b: Backend, engine: str) -> dict[str, Any]:
@@ -79,7 +60,7 @@ def paint(omega_0: float, width: int, b: Backend, engine: str) -> dict[str, Any]
     )  # fmt: skip
     run["spreads"] = [round(spread, 3) for spread in run["spreads"]]
     run["parameters"] = sum(int(value.size) for value in model.parameters.values())
-    run["picture"] = encode(render(model, SHOWN, SHOWN))
+    run["picture"] = encode((render(model, SHOWN, SHOWN) + 1.0) / 2.0)
     return run
 
 
