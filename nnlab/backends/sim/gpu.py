@@ -52,7 +52,7 @@ class Gpu:
         self.deferred: list[tuple[np.ndarray, np.ndarray]] = []  # downloads that nobody has waited for: (out, values)
         self._compiled: set[tuple[str, str]] = set()
         self._host = self.device.host
-        self._pool_seconds: float | None = None if pool == "none" else self.device.allocate[pool]
+        self._pool_seconds: float = 0.0 if pool == "none" else self.device.allocate[pool]
 
     @property
     def home(self) -> str:
@@ -107,8 +107,8 @@ class Gpu:
         if self.used > self.peak:
             self.peak = self.used
         seconds = self._pool_seconds
-        if seconds is None or not hit:
-            seconds = self.device.driver_block(block.size) + (seconds or 0.0)
+        if not hit:
+            seconds += self.device.driver_block(block.size)
         self.timeline.spend("allocate", "pool hit" if hit else "allocate", seconds, nbytes)
         return Lease(block, nbytes)
 
