@@ -89,6 +89,13 @@ def test_index_arrays_wrap_round(sim):
         x[3]
 
 
+def test_adding_to_repeated_indices_keeps_one_of_them(sim):
+    """D-09: the trap that nnlab.tensor.scatter_add is for."""
+    total = sim.xp.zeros((3, 2), dtype="float32")
+    total[sim.asarray(np.array([2, 0, 1, 0]))] += sim.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]])
+    assert sim.to_host(total).tolist() == [[7.0, 8.0], [5.0, 6.0], [1.0, 2.0]]
+
+
 @pytest.mark.parametrize("matrix", [[[0.0]], [[1.0, 2.0], [2.0, 4.0]]])
 def test_singular_matrices_give_no_error_but_no_numbers_either(sim, matrix):
     a = sim.asarray(matrix)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends.sim.array import SimArray
+from nnlab.backends.sim.combining import COMBINING
 from nnlab.backends.sim.creation import Creation
 from nnlab.backends.sim.gpu import Gpu
 from nnlab.backends.sim.indexing import nonzero, take
@@ -34,18 +35,7 @@ _TYPES = [
     "complex64",
     "complex128",
 ]
-_HOST = [
-    "dtype",
-    "finfo",
-    "iinfo",
-    "result_type",
-    "promote_types",
-    "can_cast",
-    "broadcast_shapes",
-    "isscalar",
-    "ndim",
-    "shape",
-]
+_HOST = ["dtype", "finfo", "iinfo", "promote_types", "broadcast_shapes"]
 
 
 class Namespace(Creation):
@@ -59,7 +49,7 @@ class Namespace(Creation):
         self.linalg = Linalg()
         functions: dict[str, Any] = {**UFUNCS, **REDUCTIONS, **SHAPING}
         functions |= {"take": take, "nonzero": nonzero, "matmul": matmul, "dot": dot, "einsum": einsum}
-        functions |= {"round": SHAPING["around"]}
+        functions |= {"round": SHAPING["around"], **COMBINING}
         vars(self).update(functions)
         vars(self).update({name: getattr(np, name) for name in (*_CONSTANTS, *_TYPES, *_HOST)})
 

@@ -90,30 +90,30 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """`x` where the condition holds, else `y`: one kernel, no wait. (With the condition alone, use nonzero.)"""
     if x is None or y is None:
         raise TypeError("where takes a condition, x and y; for the indices use condition.nonzero(), which waits")
-    return _kernel("where", np.where, condition, x, y)
+    return one_kernel("where", np.where, condition, x, y)
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None) -> Any:
     """`a` held within [a_min, a_max]."""
-    return _kernel("clip", np.clip, a, a_min, a_max, out=out)
+    return one_kernel("clip", np.clip, a, a_min, a_max, out=out)
 
 
 def around(a: Any, decimals: int = 0) -> Any:
     """`a` rounded to `decimals`, halves to even."""
-    return _kernel("around", np.around, a, decimals)
+    return one_kernel("around", np.around, a, decimals)
 
 
 def sort(a: Any, axis: int = -1) -> Any:
     """`a` in order along `axis`."""
-    return _kernel("sort", lambda data: np.sort(data, axis=axis), a)
+    return one_kernel("sort", lambda data: np.sort(data, axis=axis), a)
 
 
 def argsort(a: Any, axis: int = -1) -> Any:
     """The indices that put `a` in order along `axis`."""
-    return _kernel("argsort", lambda data: np.argsort(data, axis=axis), a)
+    return one_kernel("argsort", lambda data: np.argsort(data, axis=axis), a)
 
 
-def _kernel(name: str, call: Callable[..., Any], *args: Any, out: Any = None) -> Any:
+def one_kernel(name: str, call: Callable[..., Any], *args: Any, out: Any = None) -> Any:
     """One kernel that computes `call` of the arguments."""
     gpu = gpu_of(name, *args)
     data = [arg if arg is None else unwrap(gpu, name, arg, position) for position, arg in enumerate(args, 1)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends.sim.core import SCALARS, DeviceArray, refusal
-from nnlab.backends.sim.gpu import Gpu, quietly
+from nnlab.backends.sim.gpu import Gpu, quiet, quietly
 
 NAMES = (
     "add",
@@ -157,6 +157,24 @@ class Ufunc:
             gpu.graph.actions.append(lambda: action(out._data))
         gpu.launch("ufunc", self.name, gpu.device.elementwise(moved + out._data.nbytes), out._data.dtype.char)
         return out
+
+    def at(self, a: Any, indices: Any, values: Any) -> None:
+        """`a[indices] = f(a[indices], values)` in place, element by element: an index named twice counts twice."""
+        gpu = a._gpu
+        for position, value in enumerate((a, indices, values), 1):
+            if not (isinstance(value, DeviceArray) and value._gpu is gpu):
+                raise refusal(gpu, f"{self.name}.at", position, value)
+        into, index, given = a._data, indices._data, values._data
+
+        def run() -> None:
+            with quiet():
+                self.numpy.at(into, index, given)
+
+        if gpu.graph is None:
+            run()
+        else:
+            gpu.graph.actions.append(run)
+        gpu.launch("indexing", f"{self.name}.at", gpu.device.elementwise(3 * given.nbytes), into.dtype.char)
 
     def _empty(self, data: list[Any], where: Any, dtype: Any) -> np.ndarray:
         """An array for the result; what `where` leaves out stays unset."""
