@@ -60,7 +60,8 @@ def test_same_numbers_as_eager(b, name, optimizer, batch_size):
 def test_every_network_and_loss(b, name, kind, loss):
     theirs, _ = finish(b, *prepared(b, name, kind=kind, loss=loss, optimizer=Adam), [40])
     expected, _ = finish(b, *prepared(b, "eager", kind=kind, loss=loss, optimizer=Adam), [40])
-    np.testing.assert_allclose(theirs, expected, rtol=1e-4)
+    # a sine network ends near zero, where rounding is most of the loss
+    np.testing.assert_allclose(theirs, expected, rtol=1e-4, atol=1e-4 * expected[0])
 
 
 def test_bits_do_not_depend_on_the_cuts(b, name):
