@@ -6,6 +6,7 @@
     lessons.guess("01.rate", ...)                    # replace ... by "a", "b" or "c", run, be told right or wrong
     lessons.check("01.predict", predict)             # an exercise that checks itself
     lessons.par(receipt, copies=2, launches=40)      # a device exercise scored on its receipt
+    lessons.check_counts(receipt, launches=40)       # assert what the lesson says of a receipt
     lessons.figures.show(fig, alt="what is to be seen")
     lessons.widgets.LearningRate(x, y)               # a slider with a goal
 
@@ -18,11 +19,12 @@ import importlib
 from typing import Any
 
 from nnlab.lessons.checks import check
+from nnlab.lessons.counts import check_counts
 from nnlab.lessons.guesses import guess
 from nnlab.lessons.pars import par
 from nnlab.lessons.style import start, versions
 
-__all__ = ["check", "figures", "guess", "par", "start", "versions", "widgets"]
+__all__ = ["check", "check_counts", "figures", "guess", "par", "start", "versions", "widgets"]
 
 
 def __getattr__(name: str) -> Any:

@@ -59,8 +59,9 @@ def staircase(stairs: Sequence[Stair], *, card: str = "an H200", size: tuple[flo
             x, y = zip(*found, strict=True)
             name = label.replace("the card", card)
             ax.plot(x, y, marker, markersize=width, markerfacecolor=face, markeredgecolor="black", label=name)
-    for row, seconds in zip(rows, times, strict=True):
-        ax.annotate(_shown(seconds), (seconds, row), (12, 0), textcoords="offset points", va="center", fontsize=9)
+    for row, (stair, seconds) in enumerate(zip(stairs, times, strict=True)):
+        last = max(known for kind in _MARKS if (known := getattr(stair, kind)) is not None)
+        ax.annotate(_shown(seconds), (last, row), (12, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set_yticks(rows, [stair.label for stair in stairs])
     ax.set(xscale="log", xlabel="seconds an epoch", ylim=(len(stairs) - 0.4, -0.6))
     ax.set_xlim(min(times) / 2, max(times) * 6)

@@ -12,6 +12,7 @@ from typing import Any
 _FILES = {
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
+    "PortCost": "port",
     "Prices": "prices",
     "Threshold": "threshold",
     "TimeLapse": "time_lapse",
@@ -19,7 +20,7 @@ _FILES = {
     "plain": "explorer",
 }
 
-__all__ = ["Explorer", "LearningRate", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
+__all__ = ["Explorer", "LearningRate", "PortCost", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
 
 
 def __getattr__(name: str) -> Any:

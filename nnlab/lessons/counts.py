@@ -1,0 +1,27 @@
+"""Counts that a lesson states, held against a receipt: exact where they are exact, on every machine."""
+
+from __future__ import annotations
+
+from nnlab.backends.receipt import COUNTS, Receipt
+from nnlab.errors import UnknownName
+
+ROOM = 2  # on a card, cuBLAS and CUB decide how many kernels an operation takes: from half as many to twice
+
+
+def check_counts(receipt: Receipt, **counts: int) -> None:
+    """Assert that the receipt has these counts: `check_counts(receipt, launches=33, d2h_copies=4)`.
+
+    On the simulated GPU all are exact. On a card, launches may be up to ROOM times as many or as few, and a count
+    that is not available is left out; the others are exact there too.
+    Raises AssertionError naming the counts that differ, UnknownName for a count that no receipt has.
+    """
+    for name in counts:
+        if name not in COUNTS:
+            raise UnknownName("count", name, COUNTS)
+    wrong = []
+    for name, expected in counts.items():
+        found = getattr(receipt, name)
+        room = ROOM if name == "launches" and not receipt.modelled else 1
+        if found is not None and not expected <= found * room <= expected * room**2:
+            wrong.append(f"{name.replace('_', ' ')}: {found:,}, not {expected:,}")
+    assert not wrong, f"the receipt of {receipt.home} has " + "; ".join(wrong)
