@@ -151,6 +151,7 @@ VIEWS = {
     "reshape": lambda x: x.reshape(3, 2),
     "element": lambda x: x[0, 0],
     "ravel": lambda x: x.ravel(),
+    "view": lambda x: x.view(x.dtype),
 }
 
 
@@ -169,6 +170,14 @@ def test_a_view_keeps_the_memory_of_its_array(sim):
     assert sim.memory().used == 4096
     del view
     assert sim.memory().used == 0
+
+
+def test_a_view_reads_the_same_bytes_as_another_type(sim):
+    raw = sim.xp.zeros((1024,), dtype="uint8")
+    numbers = raw[512:].view("float32")
+    numbers[...] = 1.5
+    assert (numbers.shape, numbers.dtype) == ((128,), np.float32)
+    np.testing.assert_array_equal(sim.to_host(raw), np.repeat([0, 1], 512) * np.tile([0, 0, 192, 63], 256))
 
 
 def test_boolean_masks_wait_and_where_does_not(sim):

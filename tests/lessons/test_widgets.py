@@ -25,12 +25,14 @@ MAKE = {
     "PortCost": widgets.PortCost,
     "Prices": lambda: widgets.Prices(X, 14 * Y, X[:9], 14 * Y[:9], steps=20),
     "TimeLapse": lambda: widgets.TimeLapse(RNG.random((5, 7)), {step: RNG.random((5, 7)) for step in (0, 5, 9)}),
+    "Pools": widgets.Pools,
 }
 WRONG = {
     "LearningRate": [{"rate": -1.0}, {"rate": 0.0}, {"rate": float("nan")}, {"rate": 7.0}],
     "Threshold": [{"threshold": -0.1}, {"threshold": 1.5}, {"threshold": float("nan")}],
     "Xor": [{"rate": -1.0}, {"rate": 99.0}, {"width": 5}, {"start": 9}, {"activation": "tanhh"}],
     "PortCost": [{"rows": 7}, {"sigmoid": "with mask"}, {"mails": "twice"}, {"loss": "printed"}],
+    "Pools": [{"pool": "asink"}, {"size": "17 B"}, {"wait": "sometimes"}],
     "Prices": [{"rate": -1.0}, {"rate": 9.0}, {"depth": 4}, {"width": 7}],
     "TimeLapse": [{"step": 3}],
 }

@@ -79,6 +79,10 @@ class SimArray(Reading, DeviceArray):
     def ravel(self) -> Any:
         return shaping.ravel(self)
 
+    def view(self, dtype: Any) -> Any:
+        """The same memory read as another type."""
+        return self._gpu.wrap(self._data.view(dtype), self._lease)
+
     def flatten(self) -> Any:
         return shaping.copy(self).ravel()
 

@@ -12,6 +12,7 @@ from typing import Any
 _FILES = {
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
+    "Pools": "pools",
     "PortCost": "port",
     "Prices": "prices",
     "Threshold": "threshold",
@@ -20,7 +21,7 @@ _FILES = {
     "plain": "explorer",
 }
 
-__all__ = ["Explorer", "LearningRate", "PortCost", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
+__all__ = ["Explorer", "LearningRate", "Pools", "PortCost", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
 
 
 def __getattr__(name: str) -> Any:
