@@ -60,7 +60,8 @@ def gpu(*, dtype: str = "float32") -> Backend:
         print(f"nnlab.gpu(): {chosen.home}")
         return chosen
     simulated: Backend = _home("sim").shared(dtype=dtype)
-    print(f"nnlab.gpu(): {simulated.home}, because {reason}")
+    why = reason.split(". ")[0].rstrip(".")
+    print(f"nnlab.gpu(): {simulated.home}, since no real one can be used here: {why}.")
     return simulated
 
 

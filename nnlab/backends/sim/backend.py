@@ -49,11 +49,11 @@ class SimBackend(Backend):
         if memory < 1:
             raise ValueError(f"a device needs memory of at least 1 byte, not {memory}")
         self.gpu = gpu or Gpu(device, memory, pool, release_threshold)
-        self.xp = Namespace(self.gpu)
+        self.xp = _namespace(self.gpu)
 
     @classmethod
     def holding(cls, array: Array) -> SimBackend:
-        return cls(dtype=float_dtype(array), gpu=array._gpu)
+        return _holding(array._gpu, float_dtype(array))
 
     @classmethod
     def shared(cls, *, dtype: str) -> SimBackend:
@@ -162,6 +162,16 @@ class SimBackend(Backend):
         else:
             gpu.graph.actions.append(run)
         gpu.launch("raw_kernel", name, seconds or gpu.device.elementwise(sum(part.nbytes for part in data)))
+
+
+@functools.lru_cache(maxsize=8)  # asked for at every step, by the loss
+def _holding(gpu: Gpu, dtype: str) -> SimBackend:
+    return SimBackend(dtype=dtype, gpu=gpu)
+
+
+@functools.lru_cache(maxsize=8)
+def _namespace(gpu: Gpu) -> Namespace:
+    return Namespace(gpu)
 
 
 @functools.cache
