@@ -28,6 +28,9 @@ from nnlab.backends.sim.streams import SimStream
 class SimBackend(Backend):
     """A simulated GPU: NumPy's values, CuPy's behaviour, exact counts and modelled times, on any machine.
 
+    Times come from the device file; what they leave out is said in `sim.device.NOT_MODELLED`. The kernels that
+    cuBLAS and CUB add on a card (split products, second passes of a sum) are not counted here.
+
     device: a file in `backends/devices` ("h200" is measured, "laptop" estimated). memory: bytes the device has.
     pool: "default", "none" or "async"; release_threshold: bytes that "async" keeps when the host waits.
     Each call makes a new device. Raises UnknownName; ValueError for memory below 1 byte.

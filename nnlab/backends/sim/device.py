@@ -13,6 +13,10 @@ import numpy as np
 from nnlab.errors import UnknownName
 
 FOLDER = Path(__file__).resolve().parents[1] / "devices"
+NOT_MODELLED = (
+    "Not modelled: occupancy, divergence, bank conflicts, clocks, bus contention, driver batching on Windows and WSL, "
+    "races between streams, and the last bits of sums."
+)
 
 
 class Device:

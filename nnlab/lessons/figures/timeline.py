@@ -11,11 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from nnlab.backends.receipt import Event, Receipt
-
-NOT_MODELLED = (
-    "Modelled, not measured. Not modelled: occupancy, divergence, bank conflicts, clocks, bus contention, "
-    "driver batching on Windows and WSL, races between streams, and the last bits of sums."
-)
+from nnlab.backends.sim.device import NOT_MODELLED
 
 
 class Look(NamedTuple):
@@ -84,7 +80,7 @@ def timeline(
     handles = [Patch(facecolor=c, hatch=h, edgecolor="black", linewidth=0.6, label=label) for label, c, h in used]
     fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9, handlelength=2.2)
     if receipt.modelled:
-        fig.supxlabel(textwrap.fill(NOT_MODELLED, 120), fontsize=8, color="#444444")
+        fig.supxlabel(textwrap.fill(f"Modelled, not measured. {NOT_MODELLED}", 120), fontsize=8, color="#444444")
     return fig
 
 
