@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -127,7 +128,7 @@ class Receipt:
             text.append("  costliest lines (the host's own time)")
             text += [
                 f"  {_time(line.seconds):>9}  {line.launches} launches, {line.copies} copies, {line.waits} waits"
-                f"  line {line.number}: {line.text}"
+                f"  line {line.number}: {textwrap.shorten(line.text, 60, placeholder='…')}"
                 for line in lines
             ]
         return "\n".join(text)

@@ -60,6 +60,25 @@ def test_the_doors(b):
     assert isinstance(b.to_host(x), np.ndarray)
 
 
+def test_nothing_is_copied_of_an_empty_array(sim):
+    with sim.measure() as receipt:
+        assert sim.to_host(sim.asarray(np.zeros((0, 3)))).shape == (0, 3)
+    assert (receipt.h2d_copies, receipt.d2h_copies, receipt.waits) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("value", [["a"], [None], [1j], [object()]])
+def test_a_device_holds_numbers(sim, value):
+    with pytest.raises(TypeError, match="holds numbers"):
+        sim.asarray(value)
+
+
+def test_lists_of_device_arrays_are_no_host_data(sim):
+    x = sim.asarray([1.0])
+    with sim.measure() as receipt, pytest.raises(TypeError, match="to_host"):
+        sim.asarray([x, x])
+    assert receipt.d2h_copies == 0
+
+
 def test_to_host_is_a_copy_of_its_own(sim):
     x = sim.asarray([1.0, 2.0])
     host = sim.to_host(x)

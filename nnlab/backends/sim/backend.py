@@ -83,6 +83,8 @@ class SimBackend(Backend):
             array = array.astype(dtype, copy=False)
         elif array.dtype.kind == "f":
             array = array.astype(self.dtype, copy=False)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"a GPU array holds numbers; this is {array.dtype} with shape {array.shape}")
         return upload(self.gpu, array)
 
     def to_host(self, array: Array, *, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:

@@ -151,6 +151,8 @@ class Gpu:
             self.refuse_fork()
         if self.graph is not None:
             self.refuse_capture(name, "upload before the capture and copy into the buffer outside of it")
+        if nbytes == 0:
+            return
         self.h2d_copies += 1
         self.h2d_bytes += nbytes
         copy, timeline = self.device.copy, self.timeline
@@ -171,6 +173,8 @@ class Gpu:
             self.refuse_fork()
         if self.graph is not None:
             self.refuse_capture(name, "keep the value on the device and read it after the replay")
+        if nbytes == 0:
+            return
         self.d2h_copies += 1
         self.d2h_bytes += nbytes
         copy, timeline = self.device.copy, self.timeline
