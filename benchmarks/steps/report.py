@@ -56,7 +56,7 @@ def chart(record: dict[str, Any], path: Path) -> None:
                 hatch="//" if own else None,
                 xerr=[[middle - low], [high - middle]],
             )
-            axis.text(middle, place, f"  {middle:,.3g}", va="center", fontsize=8)
+            axis.text(high, place, f"  {middle:,.0f}" if middle >= 100 else f"  {middle:.3g}", va="center", fontsize=8)
         axis.set_yticks(range(len(order)), [who for who, _ in order], fontsize=8)
         axis.set_xscale("log")
         axis.margins(x=0.15)

@@ -82,10 +82,15 @@ class Plan:
         return max(1, min(MOST_STEPS, int(SLICE_SECONDS / self.step_seconds)))
 
     @property
+    def sizes(self) -> str:
+        """The constants as the kernels' source wants them, in front of it."""
+        return "".join(f"#define {name} {value}\n" for name, value in self.constants.items())
+
+    @property
     def source(self) -> str:
         """The CUDA C of the kernel, with its sizes."""
-        sizes = "".join(f"#define {name} {value}\n" for name, value in self.constants.items())
-        return sizes + "".join((KERNELS / name).read_text("utf-8") for name in ("network.cuh", f"{self.kernel}.cu"))
+        files = ("network.cuh", "cluster.cuh", f"{self.kernel}.cu")
+        return self.sizes + "".join((KERNELS / name).read_text("utf-8") for name in files)
 
     def __str__(self) -> str:
         blocks = "one block" if self.cluster == 1 else f"a cluster of {self.cluster} blocks"

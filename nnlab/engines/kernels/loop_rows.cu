@@ -2,10 +2,11 @@
 // the rows. Once a step the blocks add up their gradients; then each makes the same update, so all stay equal.
 //
 // Sums have a fixed order, so the same card gives the same bits, however the steps are cut into launches.
-// In shared memory a unit's values over the rows of a tile lie side by side: value[unit * STRIDE + row]. The bias is the
-// weight of one more unit, which is always 1.
+// In shared memory a unit's values over the rows of a tile lie side by side: value[unit * STRIDE + row]. The bias is
+// the weight of one more unit, which is always 1.
 //
-// Constants beside network.cuh's: TILE, rows a block takes through the network at once, a multiple of 4; SHARED_BYTES.
+// Constants beside those of network.cuh: TILE, rows a block takes through the network at once, a multiple of 4;
+// SHARED_BYTES.
 
 constexpr int BLOCK_ROWS = (ROWS + CLUSTER - 1) / CLUSTER;
 constexpr int TILES = (BLOCK_ROWS + TILE - 1) / TILE;
@@ -193,7 +194,7 @@ __device__ void exchange(Block& block, float* const* arrays) {
 extern "C" __global__ void IN_CLUSTER __launch_bounds__(THREADS, 1)
 loop_rows(float* const* arrays, const float* x, const float* y, const int* batches, const float* factors,
           float* losses, int steps) {
-    extern __shared__ __align__(16) unsigned char memory[];
+    SHARED_MEMORY(memory);
     Block& block = *reinterpret_cast<Block*>(memory);
     const int rank = blockIdx.x, first = rank * BLOCK_ROWS, end = min(first + BLOCK_ROWS, ROWS);
 
@@ -206,6 +207,8 @@ loop_rows(float* const* arrays, const float* x, const float* y, const int* batch
 
     for (int step = 0; step < steps; ++step) {
         auto& letters = block.letters[step % 2];
+        float factor[FACTORS];  // asked for early: the update should not wait for device memory
+        for (int k = 0; k < FACTORS; ++k) factor[k] = factors[step * FACTORS + k];
         for (int tile = 0; tile < TILES; ++tile) {
             int start = first + tile * TILE;
             if constexpr (!X_STAYS) load(block, x, y, batches + step * ROWS, start, end);
@@ -217,8 +220,6 @@ loop_rows(float* const* arrays, const float* x, const float* y, const int* batch
         }
         cluster_barrier();
 
-        float factor[FACTORS];
-        for (int k = 0; k < FACTORS; ++k) factor[k] = factors[step * FACTORS + k];
         for (int p = threadIdx.x; p < SUMS; p += THREADS) {
             float sum = 0.0f;
             for (int other = 0; other < CLUSTER; ++other) sum += letters[other][p];

@@ -1,14 +1,14 @@
 // Training as one kernel, for small batches and larger networks: the weights are dealt out over the blocks of the
-// cluster and stay in their shared memory. A block works out its own units of every level, and mails them to the others.
+// cluster and stay in their shared memory. A block works out its own units of every level and mails them to the others.
 //
 // Level 0 is the input, level l the output of layer l - 1. A block owns OWN units of every level between the first and
 // the last; all blocks work out the last level, alike. Of a layer's weights a block keeps those into its units
-// ("columns", one line a unit) and, for the way back, those out of its units ("rows", one line a unit): most weights are
-// held twice, by different blocks, and both copies are updated by the same sums.
+// ("columns", a line for each unit) and, for the way back, those out of its units ("lines", likewise): most weights
+// are held twice, by different blocks, and both copies are updated by the same sums.
 // Values and deltas are row-major. The bias is the weight of one more unit of the level, which is always 1.
 //
-// Constants beside network.cuh's: X_SHARED, 1 where the step's input fits into shared memory, else it is read from the L2
-// cache; SHARED_BYTES.
+// Constants beside those of network.cuh: X_SHARED, 1 where the step's input fits into shared memory, else it is read
+// from the L2 cache; SHARED_BYTES.
 
 constexpr int SPAN = ROWS > 1 ? 4 : 1;                  // rows a thread works on at a time
 constexpr int TALL = rounded_up(ROWS, SPAN);            // rows, filled up with rows of zeros that count for nothing
@@ -123,10 +123,11 @@ __device__ inline void for_each_sum(Block& block, Work work) {
 // ---- The update of lines from sums over the rows of left (a unit's) times right.
 
 struct Optimizer {
-    const float* factor;
+    float factor[FACTORS];
     float* memories;  // of this block, in device memory: MEMORIES times WEIGHTS, placed as the weights are
 };
 
+// left(r, u): four units of row r from unit u on; right(r): all of row r.
 // `start`: the first thread to take part, so that updates which follow one another keep different threads busy.
 // Returns where the next one should start.
 template <int UNITS, int LENGTH, int STRIDE, typename Left, typename Right>
@@ -142,7 +143,7 @@ __device__ inline int update_lines(Block& block, int lines, Left left, Right rig
         for (int r = 0; r < ROWS; ++r) {
             Quad v = *reinterpret_cast<const Quad*>(right(r) + k);
             for (int group = 0; group < GROUP; group += 4) {
-                Quad l = *reinterpret_cast<const Quad*>(left(r) + unit + group);
+                Quad l = *reinterpret_cast<const Quad*>(left(r, unit + group));
                 for (int u = 0; u < 4; ++u)
                     for (int i = 0; i < 4; ++i) sum[group + u].at[i] += l.at[u] * v.at[i];
             }
@@ -168,7 +169,7 @@ __device__ inline int update_lines(Block& block, int lines, Left left, Right rig
 
 struct Step {
     Block& block;
-    const float* x;  // (rows + 1, value_stride(0)) in device memory: a column of ones behind the inputs, a last row of 0
+    const float* x;  // (rows + 1, value_stride(0)) in device memory: a column of ones behind the inputs, a row of 0 last
     int rank;
     Optimizer optimizer;
 
@@ -218,7 +219,8 @@ struct Step {
         }
     }
 
-    // The deltas of level L, back through layer L; then the updates that wait for nothing else. All that reads level 1
+    // The deltas of level L, back through layer L; then the updates that wait for nothing else. (A block's units past
+    // the end of a level have slope 0, so it does not matter which values stand in for theirs.) All that reads level 1
     // comes before the last barrier of the step, since the next step writes there before it meets a barrier.
     template <int L>
     __device__ void backward() {
@@ -238,7 +240,8 @@ struct Step {
         int start = 0;
         if constexpr (L == LAST) start = update_columns<L>(start);
         start = update_lines<UNITS, WIDTH[L + 1], delta_stride(L + 1)>(
-            block, begin(LINES, L), [&](int row) { return values<L>(row) + min(rank * UNITS, value_stride(L) - UNITS); },
+            block, begin(LINES, L),
+            [&](int row, int unit) { return values<L>(row) + min(rank * UNITS + unit, value_stride(L) - 4); },
             [&](int row) { return deltas<L + 1>(row); }, optimizer, start);
         update_columns<L - 1>(start);
         if constexpr (L > 1 || LAST == 1) cluster_barrier();
@@ -248,7 +251,7 @@ struct Step {
     template <int L>
     __device__ int update_columns(int start) {
         return update_lines<own(L + 1), WIDTH[L] + BIAS[L], value_stride(L)>(
-            block, begin(COLUMNS, L), [&](int row) { return mine<L + 1>(row); },
+            block, begin(COLUMNS, L), [&](int row, int unit) { return mine<L + 1>(row) + unit; },
             [&](int row) { return values<L>(row); }, optimizer, start);
     }
 
@@ -314,8 +317,10 @@ __device__ inline void load(Block& block, const float* x, const float* y, const 
     for (int i = threadIdx.x; i < ROWS * WIDE; i += THREADS)
         if (i % WIDE < OUTPUTS) block.targets[i] = y[block.rows[i / WIDE] * OUTPUTS + i % WIDE];
     if constexpr (X_SHARED)
-        for (int i = threadIdx.x; i < TALL * value_stride(0); i += THREADS)
-            block.memory[begin(VALUES, 0) + i] = x[block.rows[i / value_stride(0)] * value_stride(0) + i % value_stride(0)];
+        for (int i = threadIdx.x; i < TALL * value_stride(0); i += THREADS) {
+            const int from = block.rows[i / value_stride(0)] * value_stride(0);
+            block.memory[begin(VALUES, 0) + i] = x[from + i % value_stride(0)];
+        }
     __syncthreads();
 }
 
@@ -325,7 +330,7 @@ __device__ inline void load(Block& block, const float* x, const float* y, const 
 extern "C" __global__ void IN_CLUSTER __launch_bounds__(THREADS, 1)
 loop_weights(float* const* arrays, float* memories, const float* x, const float* y, int all_rows, const int* batches,
              const float* factors, float* losses, int steps) {
-    extern __shared__ __align__(16) unsigned char shared[];
+    SHARED_MEMORY(shared);
     Block& block = *reinterpret_cast<Block*>(shared);
     const int rank = blockIdx.x;
     memories += size_t(rank) * MEMORIES * WEIGHTS;
@@ -341,7 +346,8 @@ loop_weights(float* const* arrays, float* memories, const float* x, const float*
 
     for (int step = 0; step < steps; ++step) {
         if constexpr (BATCHED) load(block, x, y, batches + step * ROWS, all_rows);
-        Step now{block, x, rank, {factors + step * FACTORS, memories}};
+        Step now{block, x, rank, {{}, memories}};
+        for (int k = 0; k < FACTORS; ++k) now.optimizer.factor[k] = factors[step * FACTORS + k];
         now.forward<0>();
         now.add_loss(losses + step);
         now.backward<LAST>();

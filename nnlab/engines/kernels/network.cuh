@@ -1,9 +1,9 @@
-// What both training kernels share: the network as constants, activations, losses, optimisers, and the cluster.
+// What both training kernels share: the network as constants, activations, losses, optimisers.
 //
 // Sizes are constants, defined in front of this text: WIDTHS 6, 64, 1 and BIASES 1, 1 (0 where a layer has no bias),
 // ACTIVATIONS (numbers below, one a layer), OMEGAS (of the sine), LOSS, OPTIMIZER with DECAY (momentum), BETA1, REST1
-// (1 - beta1), BETA2, REST2 and EPSILON, ROWS (a step takes), BATCHED (1 where a table says which), THREADS (of a block),
-// CLUSTER (blocks that work together; 1 is one block alone).
+// (1 - beta1), BETA2, REST2 and EPSILON, ROWS (a step takes), BATCHED (1 where a table says which), THREADS (of a
+// block), CLUSTER (blocks that work together; 1 is one block alone).
 
 __device__ constexpr int WIDTH[] = {WIDTHS};
 __device__ constexpr int BIAS[] = {BIASES};
@@ -17,16 +17,18 @@ enum { LINEAR, TANH, SIGMOID, RELU, LEAKY_RELU, SINE };
 enum { MSE, SSE, BCE_WITH_LOGITS, BCE };
 enum { SGD, MOMENTUM, ADAM };
 
-constexpr float LEAK = 0.01f;                                     // slope of leaky ReLU left of zero
-constexpr float SHARE = LOSS == SSE ? 1.0f : 1.0f / (float(ROWS) * OUTPUTS);  // of one element in the loss
-constexpr int MEMORIES = OPTIMIZER == ADAM ? 2 : OPTIMIZER == MOMENTUM ? 1 : 0;  // what it keeps for each parameter
-constexpr int FACTORS = OPTIMIZER == ADAM ? 2 : 1;                // numbers that the host works out for each step
-constexpr int ARRAYS = 1 + MEMORIES;                              // a parameter and its memories
+constexpr float LEAK = 0.01f;  // slope of leaky ReLU left of zero
+constexpr float SHARE = LOSS == SSE ? 1.0f : 1.0f / (float(ROWS) * OUTPUTS);      // of one element in the loss
+constexpr int MEMORIES = OPTIMIZER == ADAM ? 2 : OPTIMIZER == MOMENTUM ? 1 : 0;   // kept for each parameter
+constexpr int FACTORS = OPTIMIZER == ADAM ? 2 : 1;  // numbers that the host works out for each step
+constexpr int ARRAYS = 1 + MEMORIES;                // a parameter and its memories
 
 __host__ __device__ constexpr int rounded_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
 // A stride of 4 times an odd number: vectors of four floats at this distance lie in different banks of shared memory.
-__host__ __device__ constexpr int odd_quads(int n) { return rounded_up(n, 4) / 4 % 2 ? rounded_up(n, 4) : rounded_up(n, 4) + 4; }
+__host__ __device__ constexpr int odd_quads(int n) {
+    return rounded_up(n, 4) / 4 % 2 ? rounded_up(n, 4) : rounded_up(n, 4) + 4;
+}
 
 struct alignas(16) Quad { float at[4]; };
 
@@ -95,25 +97,3 @@ __device__ inline float warp_sum(float value) {
     for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffffu, value, offset);
     return value;
 }
-
-// ---- The cluster: blocks on neighbouring multiprocessors that can write into each other's shared memory.
-
-#if CLUSTER > 1
-#define IN_CLUSTER __cluster_dims__(CLUSTER, 1, 1)
-
-// All threads of all blocks wait for one another, and then see what any of them wrote before.
-__device__ inline void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// Write a float to the same place in another block's shared memory.
-__device__ inline void mail(float* place, int block, float value) {
-    unsigned mine = __cvta_generic_to_shared(place), theirs;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(mine), "r"(block));
-    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(theirs), "f"(value) : "memory");
-}
-#else
-#define IN_CLUSTER
-__device__ inline void cluster_barrier() { __syncthreads(); }
-__device__ inline void mail(float* place, int block, float value) { *place = value; }
-#endif

@@ -1,0 +1,90 @@
+"""The CUDA kernels of the fused engine, compiled for the host: float64's numbers, whatever the order of the threads."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+import nnlab
+from nnlab import nn
+from nnlab.engines import engine
+from nnlab.engines.fused import FusedSession
+from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
+from nnlab.engines.fused_plan import Card, Plan, Run, _rows_plans, _weights_plans
+from nnlab.nn.losses import LOSSES
+from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
+from tests.engines.on_host.kernels import HostLoop, compiled
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("g++") is None, reason="needs Linux and g++ to compile kernels for the host"
+)
+STEPS = 6
+
+# sizes, activation, output, loss, optimiser, rows, batch size, bias, blocks
+ROWS = [
+    ([6, 9, 1], "tanh", "linear", "mse", SGD, 90, None, True, 4),
+    ([3, 8, 5, 2], "sine", "linear", "mse", Adam, 40, None, True, 2),
+    ([3, 7], "relu", "sigmoid", "bce", Momentum, 40, 13, True, 1),
+    ([2, 6, 4], "leaky_relu", "linear", "sse", SGD, 300, None, False, 1),
+    ([4, 5, 1], "sigmoid", "linear", "bce_with_logits", Adam, 7, 3, True, 1),
+]
+WEIGHTS = [
+    ([21, 36, 10], "leaky_relu", "linear", "sse", SGD, 1, None, False, 4),
+    ([5, 20, 10, 6, 3], "tanh", "linear", "mse", Adam, 3, None, True, 2),
+    ([13, 20, 18, 5], "sine", "linear", "bce_with_logits", Momentum, 20, 9, True, 4),
+    ([6, 17, 9, 2], "relu", "sigmoid", "bce", Adam, 8, None, True, 1),
+]
+
+
+def state_and_data(case, backend):
+    sizes, activation, output, loss, optimizer, rows, batch_size, bias, _ = case
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (rows, sizes[0])), rng.uniform(0.1, 0.9, (rows, sizes[-1]))
+    kind = "tanh" if activation == "sine" else activation
+    model = nn.mlp(sizes, activation=kind, output=output, bias=bias, backend=backend, rng=rng)
+    if activation == "sine":
+        model = nn.Sequential([nn.Sine(3.0) if isinstance(part, nn.Activation) else part for part in model.layers])
+    state = TrainState(
+        model, LOSSES[loss], optimizer(), cosine(0.01 if loss != "sse" else 0.1 / rows, 40), steps=STEPS, log_every=1
+    )
+    state.batch_size, state.batch_seed = batch_size, None if batch_size is None else 3
+    state.optimizer.prepare(model.parameters)
+    return state, backend.asarray(x), backend.asarray(y)
+
+
+def plan_of(case, state, kernel) -> Plan:
+    run = Run(
+        state.batch_size or case[5],
+        state.batch_size is not None,
+        loss_number(state.loss),
+        optimizer_number(state.optimizer),
+        len(state.optimizer.memories),
+        optimizer_settings(state.optimizer),
+    )
+    card = Card((9, 0), 232_448)
+    make = _rows_plans if kernel == "loop_rows" else lambda *given: _weights_plans(*given, threads=64)
+    return next(plan for plan in make(chain(state.model), run, card) if plan.cluster <= case[-1])
+
+
+@pytest.mark.parametrize(("kernel", "case"), [("loop_rows", c) for c in ROWS] + [("loop_weights", c) for c in WEIGHTS])
+def test_kernel_against_float64_and_against_itself(tmp_path, host64, kernel, case):
+    exact, x, y = state_and_data(case, host64)
+    expected = engine("eager").prepare(exact, x, y).advance(STEPS)
+    library, ends = None, []
+    for seed, cuts in ((0, [STEPS]), (5, [1, STEPS - 1])):
+        state, x, y = state_and_data(case, nnlab.backend("numpy"))
+        plan = plan_of(case, state, kernel)
+        assert plan.cluster == case[-1]
+        library = library or compiled(plan, tmp_path)
+        session = FusedSession(state, x, y, HostLoop(plan, state, x, y, library, seed))
+        ends.append((np.concatenate([session.advance(n) for n in cuts]), state.arrays))
+    (losses, arrays), (again, others) = ends
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    for name, value in exact.arrays.items():
+        np.testing.assert_allclose(arrays[name], value, rtol=1e-3, atol=1e-6, err_msg=name)
+    np.testing.assert_array_equal(again, losses)
+    for name, value in arrays.items():
+        np.testing.assert_array_equal(others[name], value, err_msg=name)
