@@ -169,7 +169,7 @@ __device__ inline int update_lines(Block& block, int lines, Left left, Right rig
 
 struct Step {
     Block& block;
-    const float* x;  // (rows + 1, value_stride(0)) in device memory: a column of ones behind the inputs, a row of 0 last
+    const float* x;  // (rows + 1, value_stride(0)) in device memory: ones behind the inputs, a row of zeros at the end
     int rank;
     Optimizer optimizer;
 
