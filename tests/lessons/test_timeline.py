@@ -73,9 +73,24 @@ def test_kernels_are_tied_to_their_launches(receipt):
     assert len(figures.timeline(receipt).axes[0].lines) == receipt.launches == 2
 
 
+def test_thousands_of_bars_are_drawn_as_what_the_eye_can_tell_apart():
+    b = nnlab.backend("sim")
+    x = b.asarray([1.0])
+    x + 1.0
+    with b.measure() as receipt:
+        for _ in range(5000):
+            x + 1.0
+    fig = figures.timeline(receipt)
+    drawn = bars(fig)
+    assert "too dense" in fig.axes[0].get_title(loc="left") + fig.axes[0].get_title()
+    assert len(drawn) == 3
+    assert all(500 <= count <= 2000 for count in drawn.values())
+
+
 def test_a_part_of_the_time(receipt):
     half = receipt.seconds / 2
     ax = figures.timeline(receipt, start=0.0, end=half).axes[0]
+    assert ax.get_title() == ""
     assert ax.get_xlim()[1] == pytest.approx(half / 1e-3)
 
 

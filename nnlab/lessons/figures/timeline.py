@@ -35,6 +35,7 @@ LOOKS = {
 _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
 _HEIGHT = 0.62
 _NAMED = 0.045  # a bar this wide, as a share of the axis, has room for its name
+_MOST_BARS = 1000  # of one kind in one lane
 _ARROWS = 60  # up to so many kernels are tied to their launches
 
 
@@ -59,7 +60,7 @@ def timeline(
     for kind, look in LOOKS.items():
         for lane, height in heights.items():
             mine = [event for event in events if event.kind == kind and _lane(event) == lane]
-            bars = [(event.start / unit, (event.end - event.start) / unit) for event in mine]
+            bars = _merged([(event.start / unit, (event.end - event.start) / unit) for event in mine])
             thin = 0.3 if len(bars) > 200 else 0.6
             ax.broken_barh(
                 bars,
@@ -76,6 +77,9 @@ def timeline(
     ax.set(xlim=(start / unit, last / unit), ylim=(-0.5, max(heights.values()) + 0.5))
     ax.set_xlabel(f"{'modelled ' if receipt.modelled else ''}time in {name}, {receipt.home}")
     ax.grid(visible=False, axis="y")
+    if receipt.left_out or len(events) > _MOST_BARS * len(heights):
+        shown = f"the first {len(receipt.events):,} events; " if receipt.left_out else ""
+        ax.set_title(f"({shown}too dense to tell apart: draw a part of it with start= and end=)", fontsize=9)
     used = [look for kind, look in LOOKS.items() if any(event.kind == kind for event in events)]
     handles = [Patch(facecolor=c, hatch=h, edgecolor="black", linewidth=0.6, label=label) for label, c, h in used]
     fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9, handlelength=2.2)
@@ -96,6 +100,22 @@ def timeline_words(receipt: Receipt) -> str:
     text += f"{100 * device / total:.0f} % of the time; the host waits {100 * waited / total:.0f} % of it"
     names = list(dict.fromkeys(event.name for event in waits))
     return text + (f", in {', '.join(names[:4])}." if names else ".")
+
+
+def _merged(bars: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Bars (start, width); of thousands, those that no eye can tell apart are made one."""
+    if len(bars) <= _MOST_BARS:
+        return bars
+    bars = sorted(bars)
+    apart = (bars[-1][0] + bars[-1][1] - bars[0][0]) / _MOST_BARS
+    merged = bars[:1]
+    for start, width in bars[1:]:
+        first, reached = merged[-1][0], sum(merged[-1])
+        if start - reached < apart and start + width - first < 2 * apart:
+            merged[-1] = (first, max(reached, start + width) - first)
+        else:
+            merged.append((start, width))
+    return merged
 
 
 def _lane(event: Event) -> tuple[str, int]:
