@@ -18,6 +18,7 @@ from nnlab.lessons import widgets
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
+PICTURE = np.add.outer(np.arange(24), np.arange(24)) / 46
 MAKE = {
     "LearningRate": lambda: widgets.LearningRate(X, Y, steps=30),
     "Threshold": lambda: widgets.Threshold(np.linspace(0, 1, 40), (Y > 0).astype(float)),
@@ -26,6 +27,7 @@ MAKE = {
     "Prices": lambda: widgets.Prices(X, 14 * Y, X[:9], 14 * Y[:9], steps=20),
     "TimeLapse": lambda: widgets.TimeLapse(RNG.random((5, 7)), {step: RNG.random((5, 7)) for step in (0, 5, 9)}),
     "Pools": widgets.Pools,
+    "Codec": lambda: widgets.Codec({"a": PICTURE, "b": 1 - PICTURE}),
 }
 WRONG = {
     "LearningRate": [{"rate": -1.0}, {"rate": 0.0}, {"rate": float("nan")}, {"rate": 7.0}],
@@ -35,6 +37,7 @@ WRONG = {
     "Pools": [{"pool": "asink"}, {"size": "17 B"}, {"wait": "sometimes"}],
     "Prices": [{"rate": -1.0}, {"rate": 9.0}, {"depth": 4}, {"width": 7}],
     "TimeLapse": [{"step": 3}],
+    "Codec": [{"picture": "c"}, {"method": "cubic"}, {"size": 15}, {"bits": 9}],
 }
 
 

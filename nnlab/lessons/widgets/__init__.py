@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 _FILES = {
+    "Codec": "codec",
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
     "Pools": "pools",
@@ -21,7 +22,7 @@ _FILES = {
     "plain": "explorer",
 }
 
-__all__ = ["Explorer", "LearningRate", "Pools", "PortCost", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
+__all__ = ["Codec", "Explorer", "LearningRate", "Pools", "PortCost", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
 
 
 def __getattr__(name: str) -> Any:
