@@ -60,6 +60,8 @@ def operations(b: Backend) -> dict[str, Call]:
     locked, huge = b.pinned(hosts[2**26]), xp.zeros(2**24, dtype="float32")
     draws, negative = xp.random.default_rng(0), column < 0
     system = b.asarray(np.eye(64))
+    source = 'extern "C" __global__ void nothing(const float* x) {}'
+    nothing = b.raw_kernel(source, "nothing", reference=lambda x: None)
     calls: dict[str, Call] = {
         "ufunc": lambda: small * small,
         "ufunc, out=": lambda: xp.multiply(small, small, out=out),
@@ -77,6 +79,7 @@ def operations(b: Backend) -> dict[str, Call]:
         "b.matmul 1 x 40,000 x 64": lambda: b.matmul(ones, wide),
         "@ 19 x 3,530 x 1": lambda: tall.T @ column,
         "@ 19 x 3,530 x 1 float64": lambda: tall64.T @ column64,
+        "raw kernel": lambda: nothing[1, 32](out),
         "x[mask]": lambda: column[negative],
         "x[mask] = 0": lambda: column.__setitem__(negative, 0.0),
         "x[index]": lambda: column[index],
