@@ -17,6 +17,10 @@ SLICE_SECONDS = 0.025
 WAIT = 0.3e-6  # seconds, H200
 BLOCK_RATE = 80e9  # operations a second of one block, H200
 KERNELS = Path(__file__).with_name("kernels")
+SOURCES = {
+    "loop_rows": ("network.cuh", "cluster.cuh", "loop_rows.cu"),
+    "loop_weights": ("network.cuh", "cluster.cuh", "shards.cuh", "loop_weights.cu"),
+}
 
 
 class Card(NamedTuple):
@@ -89,8 +93,7 @@ class Plan:
     @property
     def source(self) -> str:
         """The CUDA C of the kernel, with its sizes."""
-        files = ("network.cuh", "cluster.cuh", f"{self.kernel}.cu")
-        return self.sizes + "".join((KERNELS / name).read_text("utf-8") for name in files)
+        return self.sizes + "".join((KERNELS / name).read_text("utf-8") for name in SOURCES[self.kernel])
 
     def __str__(self) -> str:
         blocks = "one block" if self.cluster == 1 else f"a cluster of {self.cluster} blocks"

@@ -10,7 +10,7 @@ import numpy as np
 
 from nnlab.engines.fused import Loop
 from nnlab.engines.fused_cupy import in_kernel_order
-from nnlab.engines.fused_plan import KERNELS
+from nnlab.engines.fused_plan import KERNELS, SOURCES
 
 HERE = Path(__file__).parent
 ENTRIES = {
@@ -42,11 +42,11 @@ class Given(ctypes.Structure):
 
 def compiled(plan, folder):
     """The plan's kernel as a shared library."""
-    kernel = (KERNELS / f"{plan.kernel}.cu").read_text("utf-8")
-    network = (KERNELS / "network.cuh").read_text("utf-8")
+    files = [name for name in SOURCES[plan.kernel] if name != "cluster.cuh"]
+    kernel = "".join((KERNELS / name).read_text("utf-8") for name in files)
     program = folder / "kernel.cpp"
     shim = f'#include "{HERE / "cluster.h"}"\n'
-    program.write_text(plan.sizes + shim + network + kernel + ENTRY.replace("CALL", ENTRIES[plan.kernel]), "utf-8")
+    program.write_text(plan.sizes + shim + kernel + ENTRY.replace("CALL", ENTRIES[plan.kernel]), "utf-8")
     library = folder / "kernel.so"
     command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", library, program]
     subprocess.run(command, check=True, capture_output=True)
