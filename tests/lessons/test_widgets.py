@@ -19,11 +19,13 @@ from nnlab.lessons import widgets
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
 PICTURE = np.add.outer(np.arange(24), np.arange(24)) / 46
+SECONDS = np.array([[1.0, 2.0], [3.0, 9.0]])
 MAKE = {
     "LearningRate": lambda: widgets.LearningRate(X, Y, steps=30),
     "Threshold": lambda: widgets.Threshold(np.linspace(0, 1, 40), (Y > 0).astype(float)),
     "Xor": lambda: widgets.Xor(steps=20),
     "PortCost": widgets.PortCost,
+    "Crossover": lambda: widgets.Crossover((4, 64), (8, 32), 1e-3 * SECONDS, 2e-3 * SECONDS[::-1], name="live"),
     "Prices": lambda: widgets.Prices(X, 14 * Y, X[:9], 14 * Y[:9], steps=20),
     "TimeLapse": lambda: widgets.TimeLapse(RNG.random((5, 7)), {step: RNG.random((5, 7)) for step in (0, 5, 9)}),
     "Pools": widgets.Pools,
@@ -33,6 +35,7 @@ WRONG = {
     "LearningRate": [{"rate": -1.0}, {"rate": 0.0}, {"rate": float("nan")}, {"rate": 7.0}],
     "Threshold": [{"threshold": -0.1}, {"threshold": 1.5}, {"threshold": float("nan")}],
     "Xor": [{"rate": -1.0}, {"rate": 99.0}, {"width": 5}, {"start": 9}, {"activation": "tanhh"}],
+    "Crossover": [{"batch": 5}, {"width": 9}],
     "PortCost": [{"rows": 7}, {"sigmoid": "with mask"}, {"mails": "twice"}, {"loss": "printed"}],
     "Pools": [{"pool": "asink"}, {"size": "17 B"}, {"wait": "sometimes"}],
     "Prices": [{"rate": -1.0}, {"rate": 9.0}, {"depth": 4}, {"width": 7}],

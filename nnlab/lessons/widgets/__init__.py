@@ -11,6 +11,7 @@ from typing import Any
 
 _FILES = {
     "Codec": "codec",
+    "Crossover": "crossover",
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
     "Pools": "pools",
@@ -22,7 +23,19 @@ _FILES = {
     "plain": "explorer",
 }
 
-__all__ = ["Codec", "Explorer", "LearningRate", "Pools", "PortCost", "Prices", "Threshold", "TimeLapse", "Xor", "plain"]
+__all__ = [
+    "Codec",
+    "Crossover",
+    "Explorer",
+    "LearningRate",
+    "Pools",
+    "PortCost",
+    "Prices",
+    "Threshold",
+    "TimeLapse",
+    "Xor",
+    "plain",
+]
 
 
 def __getattr__(name: str) -> Any:
