@@ -177,6 +177,7 @@ def test_refuses_an_old_card(monkeypatch):
         ("sim", [2, 256, 256, 1], 100, "graph"),
         ("sim", [2, 20, 20, 1], 20_000, "fused"),
         ("sim", [2, 160, 160, 1], 20_000, "graph"),
+        ("sim", [57, 32, 1], 3_680, "graph"),
         ("numpy", [6, 64, 1], 321, "eager"),
         ("numpy", [2, 64, 64, 1], 5_000, "tiled"),
     ],

@@ -33,6 +33,7 @@ struct Fiber {
 struct Barrier { int waiting = 0, passed = 0; };
 
 constexpr size_t STACK = 64 * 1024;
+constexpr int HEAD_START = 30;  // turns that a block has before another one may go on
 static std::vector<Fiber> fibers;
 static std::vector<std::unique_ptr<unsigned char[]>> block_memory;
 static std::vector<Barrier> block_barriers, warp_barriers;
@@ -97,14 +98,16 @@ static void launch(void (*body)(), unsigned seed) {
         makecontext(&one.context, fiber, 0);
     }
     std::mt19937 draw(seed);
-    for (bool running = true; running;) {
-        running = false;
+    size_t finished = 0;
+    for (int round = 0, block = 0; finished < fibers.size(); ++round) {
         if (seed) std::shuffle(order.begin(), order.end(), draw);
-        for (int i : order)
-            if (!fibers[i].done) {
-                running = true;
-                current = i;
-                swapcontext(&scheduler, &fibers[i].context);
-            }
+        if (round % HEAD_START == 0) block = draw() % CLUSTER;
+        for (int i : order) {
+            Fiber& one = fibers[i];
+            if (one.done || (seed && one.block != block)) continue;  // a block gets as far ahead as the barriers allow
+            current = i;
+            swapcontext(&scheduler, &one.context);
+            finished += one.done;
+        }
     }
 }
