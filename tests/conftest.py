@@ -15,18 +15,29 @@ ROOM_NEEDS = {"lessons": "ipywidgets", "notebooks_checks": "nbformat", "images":
 collect_ignore = [room for room, package in ROOM_NEEDS.items() if importlib.util.find_spec(package) is None]
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+LEFT_OUT = pytest.StashKey[str]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a card, its tests are left out, and the summary says how many and why."""
+    usable, reason = nnlab.gpu_available()
+    on_a_card = [item for item in items if item.get_closest_marker("gpu")]
+    if on_a_card and not usable:
+        config.hook.pytest_deselected(items=on_a_card)
+        items[:] = [item for item in items if not item.get_closest_marker("gpu")]
+        config.stash[LEFT_OUT] = f"left out: {len(on_a_card)} tests of a real GPU, because {reason}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for room in collect_ignore:
         terminalreporter.write_line(f"left out: tests/{room}, because {ROOM_NEEDS[room]} is not installed")
+    if LEFT_OUT in config.stash:
+        terminalreporter.write_line(config.stash[LEFT_OUT])
 
 
 @pytest.fixture(params=["numpy", "sim", pytest.param("cupy", marks=pytest.mark.gpu)])
 def b(request: pytest.FixtureRequest) -> nnlab.backends.Backend:
     """Every backend that can be used on this machine, in float32."""
-    if request.param == "cupy":
-        usable, reason = nnlab.gpu_available()
-        if not usable:
-            pytest.skip(reason)
     return nnlab.backend(request.param)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from nnlab.bootstrap import environment
 from nnlab.bootstrap.clone import Clone
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     clone = Clone.here()
+    os.environ["NNLAB_PROGRESS"] = "off"  # on a slow machine a bar would appear among the outputs that are compared
     python = environment.ready_python(clone, "lab", "test", with_gpu=not arguments.no_gpu)
     return start(clone, python, ["-m", "pytest", *pytest_arguments(clone, arguments.rest)], folder=clone.root)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -12,7 +13,8 @@ from nnlab.optim import TrainState
 class Progress:
     """A callback that shows steps, steps a second and the last logged loss.
 
-    delay: seconds of training before the bar appears, so that short runs print nothing.
+    delay: seconds of training before the bar appears, so that short runs print nothing. With NNLAB_PROGRESS=off in the
+    environment none appears: `nnlab test` compares what cells print, and a slow machine would print a bar.
     """
 
     def __init__(self, *, delay: float = 20.0) -> None:
@@ -21,7 +23,13 @@ class Progress:
 
     def on_start(self, state: TrainState) -> None:
         self._bar = tqdm(
-            total=state.steps, initial=state.step, unit="step", delay=self.delay, leave=False, dynamic_ncols=True
+            total=state.steps,
+            initial=state.step,
+            unit="step",
+            delay=self.delay,
+            leave=False,
+            dynamic_ncols=True,
+            disable=os.environ.get("NNLAB_PROGRESS") == "off",
         )
 
     def on_log(self, state: TrainState) -> None:

@@ -285,3 +285,14 @@ def test_pixel_numbers_in_a_sine_network_are_refused(b):
 
 def test_training_exports_the_optimisers():
     assert training.SGD is SGD
+
+
+def test_a_bar_appears_in_long_runs_and_can_be_switched_off(host64, capsys, monkeypatch):
+    x, y = line(host64)
+    for off, shown in (("", True), ("off", False)):
+        monkeypatch.setenv("NNLAB_PROGRESS", off)
+        run(host64, small(host64), x, y, steps=20, log_every=1, callbacks=[training.Progress(delay=0)])
+        assert ("step" in capsys.readouterr().err) is shown
+    monkeypatch.delenv("NNLAB_PROGRESS")
+    run(host64, small(host64), x, y, steps=20)
+    assert capsys.readouterr().err == ""
