@@ -24,9 +24,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _device(Path(arguments.device), arguments.backend)
     import nnlab
     from nnlab.errors import UnknownName
-    from nnlab.lessons.recorded import cub, making, port, quality, sweep
+    from nnlab.lessons.recorded import cub, making, on_card, port, quality, sweep
 
-    tables = {"siren-quality": quality.record, "siren-sweep": sweep.record, "port-email": port.email}
+    tables = {
+        "siren-quality": quality.record,
+        "siren-sweep": sweep.record,
+        "port-email": port.email,
+        "lessons-h200": on_card.record,
+    }
     names = (*tables, *(f"cub-{name}" for name in cub.RUNS))
     if arguments.name is None:
         print("\n".join(names))
