@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def record(b: Backend, engine: str) -> dict[str, Any]:
 
 def run_all(paths: Sequence[Path]) -> dict[str, Any]:
     """Execute notebooks without saving them; the outcome by file name, in order."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ProcessPoolExecutor(AT_ONCE, mp_context=get_context("spawn")) as pool:  # a fork would take a card along
         outcomes = list(pool.map(_run, paths))
     return {path.name: outcome for path, outcome in zip(paths, outcomes, strict=True)}
 
