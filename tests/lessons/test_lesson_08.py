@@ -54,7 +54,7 @@ def test_a_step_that_makes_arrays_is_above_the_par(capsys):
     x = sim.asarray([1.0, 2.0])
     with sim.measure() as receipt:
         x + 1.0
-    par(receipt, allocations=0, launches=9)
+    par(receipt, allocations=0, copies=0)
     assert "Above par in allocations." in capsys.readouterr().out
 
 

@@ -21,6 +21,7 @@ X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
 PICTURE = np.add.outer(np.arange(24), np.arange(24)) / 46
 SECONDS = np.array([[1.0, 2.0], [3.0, 9.0]])
 MAKE = {
+    "Coverage": widgets.Coverage,
     "LearningRate": lambda: widgets.LearningRate(X, Y, steps=30),
     "Threshold": lambda: widgets.Threshold(np.linspace(0, 1, 40), (Y > 0).astype(float)),
     "Xor": lambda: widgets.Xor(steps=20),
@@ -32,6 +33,7 @@ MAKE = {
     "Codec": lambda: widgets.Codec({"a": PICTURE, "b": 1 - PICTURE}),
 }
 WRONG = {
+    "Coverage": [{"blocks": 9}, {"threads": 0}, {"guard": "maybe"}],
     "LearningRate": [{"rate": -1.0}, {"rate": 0.0}, {"rate": float("nan")}, {"rate": 7.0}],
     "Threshold": [{"threshold": -0.1}, {"threshold": 1.5}, {"threshold": float("nan")}],
     "Xor": [{"rate": -1.0}, {"rate": 99.0}, {"width": 5}, {"start": 9}, {"activation": "tanhh"}],

@@ -11,6 +11,7 @@ from typing import Any
 
 _FILES = {
     "Codec": "codec",
+    "Coverage": "coverage",
     "Crossover": "crossover",
     "Explorer": "explorer",
     "LearningRate": "learning_rate",
@@ -25,6 +26,7 @@ _FILES = {
 
 __all__ = [
     "Codec",
+    "Coverage",
     "Crossover",
     "Explorer",
     "LearningRate",
