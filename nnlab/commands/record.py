@@ -31,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         "siren-sweep": sweep.record,
         "port-email": port.email,
         "lessons-h200": on_card.record,
+        "port-cub": port.cub,
     }
     names = (*tables, *(f"cub-{name}" for name in cub.RUNS))
     if arguments.name is None:

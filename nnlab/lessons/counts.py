@@ -12,7 +12,8 @@ def check_counts(receipt: Receipt, **counts: int) -> None:
     """Assert that the receipt has these counts: `check_counts(receipt, launches=33, d2h_copies=4)`.
 
     On the simulated GPU all are exact. On a card, launches may be up to ROOM times as many or as few, and a count
-    that is not available is left out; the others are exact there too.
+    that is not available is left out; the others are exact there too. Without CUPTI (then launches are not
+    available) only copies through a backend's doors are seen, so there may be fewer.
     Raises AssertionError naming the counts that differ, UnknownName for a count that no receipt has.
     """
     for name in counts:
@@ -22,6 +23,7 @@ def check_counts(receipt: Receipt, **counts: int) -> None:
     for name, expected in counts.items():
         found = getattr(receipt, name)
         room = ROOM if name == "launches" and not receipt.modelled else 1
-        if found is not None and not expected <= found * room <= expected * room**2:
+        least = 0 if receipt.launches is None else expected / room
+        if found is not None and not least <= found <= expected * room:
             wrong.append(f"{name.replace('_', ' ')}: {found:,}, not {expected:,}")
     assert not wrong, f"the receipt of {receipt.home} has " + "; ".join(wrong)

@@ -31,6 +31,13 @@ def test_a_card_may_launch_helpers_and_not_know_its_waits():
             check_counts(CARD, **wrong)
 
 
+def test_without_cupti_hidden_copies_are_not_seen():
+    blind = Receipt(launches=None, d2h_copies=1, waits=None, home="GPU 0")
+    check_counts(blind, launches=23, d2h_copies=5)
+    with pytest.raises(AssertionError, match="d2h copies: 1, not 0"):
+        check_counts(blind, d2h_copies=0)
+
+
 def test_an_unknown_count_is_named():
     with pytest.raises(UnknownName, match="launches"):
         check_counts(SIM, launchs=1)

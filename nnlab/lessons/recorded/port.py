@@ -1,4 +1,4 @@
-"""The ports of lesson 05 timed on a card, NumPy on its host, and what single calls cost there."""
+"""The ports of lessons 05 and 07 timed on a card, NumPy on its host, and what single calls cost there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends import Backend, backend
-from nnlab.lessons import ports
+from nnlab.lessons import cub_step, ports
 
 HOST = {
     "NumPy, mail by mail": ports.Port(rows=1, masks=True, read=True),
@@ -29,6 +29,21 @@ def email(b: Backend, engine: str = "eager") -> dict[str, Any]:
         warmup, repeats = (1, 21) if port.rows is None else (0, 1)
         times[name] = _milliseconds(b, ports.runner(b, port, x, y), warmup=warmup, repeats=repeats)
     return {"rows": len(x), "columns": x.shape[1], "milliseconds": times, "microseconds": prices(b, len(x))}
+
+
+def cub(b: Backend, engine: str = "eager") -> dict[str, Any]:
+    """Milliseconds a step on the 200 x 200 cub, in every way of `cub_step.WAYS`. No engine is used."""
+    host = backend("numpy")
+    x, y = cub_step.data(200)
+    times = {"NumPy": _milliseconds(host, cub_step.runner(host, "straight", x, y), repeats=3)}
+    for way in cub_step.WAYS:
+        times[way] = _milliseconds(b, cub_step.runner(b, way, x, y), warmup=2, repeats=11)
+    wide = b.asarray(np.ones((len(x), 64)))
+    calls = {"sum over rows": cub_step.sum_rows, "product with ones": cub_step.product_rows}
+    single = {
+        name: 1e3 * _milliseconds(b, partial(_often, partial(call, b, wide))) / MANY for name, call in calls.items()
+    }
+    return {"rows": len(x), "milliseconds": times, "microseconds": {name: round(t, 1) for name, t in single.items()}}
 
 
 def prices(b: Backend, rows: int) -> dict[str, float]:
