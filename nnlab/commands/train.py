@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", default="numpy", help="numpy, sim or cupy (%(default)s)")
     parser.add_argument("--engine", help="how steps are run (tiled on numpy, else eager)")
     parser.add_argument("--time-lapse", metavar="FILE", help="an animation of the training: .gif, .png or .apng")
+    parser.add_argument("--frames", type=count, default=40, metavar="N", help="about how many pictures it has (%(default)s)")
     parser.add_argument("--strip", metavar="FILE", help="the same as one .png, a few frames side by side")
     parser.add_argument("--keep", type=count, default=1, metavar="N", help="checkpoints to keep, the newest first (1)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
@@ -124,7 +125,7 @@ def _train(arguments: argparse.Namespace, backend: Backend, picture: Picture, st
     x, y = pixel_centres(height, width, backend=backend), picture.target(backend)
     steps = arguments.steps or (STEPS if state is None else state.steps)
     callbacks: list[Any] = [_Note(picture.notes), Progress(delay=1.0)]
-    lapse = TimeLapse(height, width) if arguments.time_lapse or arguments.strip else None
+    lapse = TimeLapse(height, width, arguments.frames) if arguments.time_lapse or arguments.strip else None
     if lapse is not None:
         callbacks.append(lapse)
     callbacks.append(Checkpoint(arguments.out, every=max(1, steps // 20), keep=arguments.keep))

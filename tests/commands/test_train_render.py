@@ -119,6 +119,23 @@ def test_time_lapse_and_strip(folder):
     assert (folder / "a.1.safetensors").exists()
 
 
+def test_a_time_lapse_has_as_many_frames_as_asked_for_and_lasts_as_long(folder):
+    durations = {}
+    for count in (6, 40):
+        out = ["--out", f"{count}.safetensors", "--time-lapse", f"{count}.gif", "--frames", str(count)]
+        assert main(["train", "i.png", *SMALL, *out, "--steps", "200"]) == 0
+        with Image.open(f"{count}.gif") as animation:
+            durations[count] = [_duration(animation, frame) for frame in range(animation.n_frames)]
+    assert len(durations[6]) == 6
+    assert len(durations[40]) > 25
+    assert sum(durations[6]) == pytest.approx(sum(durations[40]), rel=0.15)
+
+
+def _duration(animation, frame):
+    animation.seek(frame)
+    return animation.info["duration"]
+
+
 def test_hard_edges_stay_in_range_when_the_picture_shrinks(folder, capsys):
     write_image("edge.png", np.kron(np.eye(4, dtype=np.uint8) * 255, np.ones((10, 10), np.uint8)))
     assert main(["train", "edge.png", "--out", "e.safetensors", "--size", "13", "--hidden", "8", "--steps", "2"]) == 0
