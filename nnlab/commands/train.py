@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", default="numpy", help="numpy, sim or cupy (%(default)s)")
     parser.add_argument("--engine", help="how steps are run (tiled on numpy, else eager)")
     parser.add_argument("--time-lapse", metavar="FILE", help="an animation of the training: .gif, .png or .apng")
-    parser.add_argument("--frames", type=count, default=40, metavar="N", help="about how many pictures it has (%(default)s)")
+    parser.add_argument("--frames", type=count, default=40, metavar="N", help="how many pictures, about (%(default)s)")
     parser.add_argument("--strip", metavar="FILE", help="the same as one .png, a few frames side by side")
     parser.add_argument("--keep", type=count, default=1, metavar="N", help="checkpoints to keep, the newest first (1)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
