@@ -102,7 +102,7 @@ class CupyBackend(Backend):
             given = out.shape
         shape = check_product(a.shape, b.shape, transpose_a, transpose_b, given)
         if out is None:
-            out = self.xp.empty(shape, self.xp.result_type(a, b))
+            out = self.xp.empty(shape, a.dtype if a.dtype == b.dtype else self.xp.result_type(a, b))
         cupy_blas.matmul(self.xp, a, b, out, transpose_a, transpose_b)
         return out
 

@@ -41,6 +41,11 @@ class Handle:
         _check(self.cublas.cublasCreate_v2(ctypes.byref(self._handle)), "cublasCreate")
         self._workspaces: dict[int, Any] = {}
         self._stream = -1
+        # What every call needs again, made once: the library is called at each step of a training loop.
+        self._calls = {
+            char: (getattr(self.cublas, name), ctypes.byref(scalar(1.0)), ctypes.byref(scalar(0.0)), name)
+            for char, (name, scalar) in _GEMM.items()
+        }
 
     @contextmanager
     def recording(self, stream: int) -> Iterator[Any]:
@@ -67,27 +72,26 @@ class Handle:
     def gemm(self, a: Operand, b: Operand, out: Operand) -> None:
         """out = a b, all row-major, of one type (float32 or float64)."""
         self.use(self.cupy.cuda.get_current_stream().ptr)
-        name, scalar = _GEMM[out.array.dtype.char]
+        call, one, zero, name = self._calls[out.array.dtype.char]
         rows, columns = out.array.shape
-        inner = a.array.shape[0] if a.transposed else a.array.shape[1]
-        one, zero = scalar(1.0), scalar(0.0)
-        status = getattr(self.cublas, name)(
+        status = call(
             self._handle,
-            int(b.transposed),
-            int(a.transposed),
+            b.transposed,
+            a.transposed,
             columns,
             rows,
-            inner,
-            ctypes.byref(one),
-            ctypes.c_void_p(b.array.data.ptr),
+            a.array.shape[0] if a.transposed else a.array.shape[1],
+            one,
+            b.array.data.ptr,
             b.stride,
-            ctypes.c_void_p(a.array.data.ptr),
+            a.array.data.ptr,
             a.stride,
-            ctypes.byref(zero),
-            ctypes.c_void_p(out.array.data.ptr),
+            zero,
+            out.array.data.ptr,
             out.stride,
         )
-        _check(status, name)
+        if status:
+            _check(status, name)
 
 
 def new_workspace(cupy: Any) -> Any:
@@ -139,16 +143,22 @@ def _operand(cupy: Any, matrix: Array, transpose: bool) -> Operand:
 
 def _layout(matrix: Array) -> tuple[bool, int] | None:
     """(does it lie by columns, elements from one row or column to the next); None for any other layout."""
-    (rows, columns), (down, right) = matrix.shape, (s // matrix.itemsize for s in matrix.strides)
+    return _lies(matrix.shape, matrix.strides, matrix.itemsize)
+
+
+@functools.lru_cache(maxsize=4096)  # a training loop asks for the same few shapes again and again
+def _lies(shape: tuple[int, int], strides: tuple[int, int], itemsize: int) -> tuple[bool, int] | None:
+    (rows, columns), (down, right) = shape, (s // itemsize for s in strides)
     if (right == 1 or columns == 1) and (down >= columns or rows == 1):
         return False, columns if rows == 1 else down
-    if (down == 1 or rows == 1) and right >= rows:
-        return True, right
+    if (down == 1 or rows == 1) and (right >= rows or columns == 1):
+        return True, rows if columns == 1 else right
     return None
 
 
 def _overlaps(cupy: Any, out: Array, *operands: Array) -> bool:
-    return any(out.data.mem is x.data.mem and cupy.may_share_memory(out, x) for x in operands)
+    memory = out.data.mem
+    return any(memory is x.data.mem and cupy.may_share_memory(out, x) for x in operands)
 
 
 @functools.cache
