@@ -18,6 +18,7 @@ from nnlab.lessons import widgets
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
+X_CRASH, Y_CRASH = RNG.normal(size=(70, 3)), RNG.normal(size=(70, 1))
 PICTURE = np.add.outer(np.arange(24), np.arange(24)) / 46
 SECONDS = np.array([[1.0, 2.0], [3.0, 9.0]])
 MAKE = {
@@ -31,6 +32,7 @@ MAKE = {
     "Prices": lambda: widgets.Prices(X, 14 * Y, X[:9], 14 * Y[:9], steps=20),
     "TimeLapse": lambda: widgets.TimeLapse(RNG.random((5, 7)), {step: RNG.random((5, 7)) for step in (0, 5, 9)}),
     "Pools": widgets.Pools,
+    "Crash": lambda: widgets.Crash(X_CRASH, Y_CRASH, unit=100.0),
     "Codec": lambda: widgets.Codec({"a": PICTURE, "b": 1 - PICTURE}),
 }
 WRONG = {
@@ -44,6 +46,7 @@ WRONG = {
     "Pools": [{"pool": "asink"}, {"size": "17 B"}, {"wait": "sometimes"}],
     "Prices": [{"rate": -1.0}, {"rate": 9.0}, {"depth": 4}, {"width": 7}],
     "TimeLapse": [{"step": 3}],
+    "Crash": [{"crash": 7}, {"forgotten": "the name"}],
     "Codec": [{"picture": "c"}, {"method": "cubic"}, {"size": 15}, {"bits": 9}],
 }
 

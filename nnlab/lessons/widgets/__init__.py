@@ -12,6 +12,7 @@ from typing import Any
 _FILES = {
     "Codec": "codec",
     "Coverage": "coverage",
+    "Crash": "crash",
     "Crossover": "crossover",
     "Explorer": "explorer",
     "Lanes": "lanes",
@@ -30,6 +31,7 @@ _FILES = {
 __all__ = [
     "Codec",
     "Coverage",
+    "Crash",
     "Crossover",
     "Explorer",
     "Lanes",
