@@ -10,6 +10,7 @@ pytest.importorskip("ipywidgets")
 from nnlab.images import constant_image, psnr
 from nnlab.lessons import check
 from nnlab.lessons.widgets import Codec
+from nnlab.lessons.widgets.codec import shrunk
 
 
 def over(colour, alpha, background):
@@ -86,3 +87,10 @@ def test_the_widget_says_when_the_goal_is_reached():
     ui = Codec({"flat": flat})
     assert "20 dB reached" in ui.show(picture="flat", method="nearest", size=200, bits=8)
     assert "20 dB reached" not in ui.show(picture="flat", method="nearest", size=200, bits=1)
+
+
+def test_levels_are_the_nearest_ones():
+    picture = np.random.default_rng(1).random((10, 10))
+    for bits in (1, 3, 8):
+        off = np.abs(shrunk(picture, 10, bits, "nearest") - picture).max()
+        assert off <= 0.5 / (2**bits - 1) + 1e-6
