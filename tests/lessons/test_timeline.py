@@ -123,6 +123,11 @@ def test_the_staircase_draws_every_figure_and_names_its_kind():
     assert [text.get_text() for text in ax.texts] == ["7.9 s", "2 ms", "45 µs"]
 
 
+def test_a_label_stands_clear_of_all_marks_of_its_row():
+    ax = figures.staircase(STAIRS).axes[0]
+    assert [text.xy for text in ax.texts] == [(8.0, 0), (3e-3, 1), (50e-6, 2)]
+
+
 def test_the_staircase_in_words():
     words = figures.staircase_words(STAIRS)
     assert "loop: 7.9 s; batch: 2 ms; graph: 45 µs" in words
