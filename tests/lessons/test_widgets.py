@@ -22,6 +22,7 @@ X_CRASH, Y_CRASH = RNG.normal(size=(70, 3)), RNG.normal(size=(70, 1))
 PICTURE = np.add.outer(np.arange(24), np.arange(24)) / 46
 SECONDS = np.array([[1.0, 2.0], [3.0, 9.0]])
 MAKE = {
+    "Products": widgets.Products,
     "Coverage": widgets.Coverage,
     "LearningRate": lambda: widgets.LearningRate(X, Y, steps=30),
     "Threshold": lambda: widgets.Threshold(np.linspace(0, 1, 40), (Y > 0).astype(float)),
@@ -36,6 +37,7 @@ MAKE = {
     "Codec": lambda: widgets.Codec({"a": PICTURE, "b": 1 - PICTURE}),
 }
 WRONG = {
+    "Products": [{"rows": 0}, {"inner": 3}, {"columns": -1}],
     "Coverage": [{"blocks": 9}, {"threads": 0}, {"guard": "maybe"}],
     "LearningRate": [{"rate": -1.0}, {"rate": 0.0}, {"rate": float("nan")}, {"rate": 7.0}],
     "Threshold": [{"threshold": -0.1}, {"threshold": 1.5}, {"threshold": float("nan")}],
