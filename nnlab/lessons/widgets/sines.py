@@ -12,6 +12,8 @@ from nnlab.lessons.recorded import recording
 from nnlab.lessons.recorded.thumbnails import decode
 from nnlab.lessons.widgets.explorer import Explorer
 
+TOLD = (4, 50)  # dB that the figure shows; what is above stands in the numbers
+
 
 class Sines(Explorer):
     """Runs of the recording `siren-sweep` on the lion cub: PSNR on the trained pixels, and between them."""
@@ -23,7 +25,7 @@ class Sines(Explorer):
         omegas, widths = (sorted({key[place] for key in self.runs}) for place in (0, 1))
         self.omega_0, self.width = (
             ipywidgets.SelectionSlider(options=options, value=value, description=name, continuous_update=False)
-            for options, value, name in ((omegas, 1, "omega_0"), (widths, 64, "width"))
+            for options, value, name in ((omegas, 120, "omega_0"), (widths, 64, "width"))
         )
         controls = {"omega_0": self.omega_0, "width": self.width}
         super().__init__(controls, self._figure(), goal="find the run that is best between the pixels.")
@@ -43,7 +45,7 @@ class Sines(Explorer):
         return (
             f"omega_0 <b>{omega_0}</b>, width <b>{width}</b>, {run['parameters']:,} parameters: "
             f"{run['trained_db'][-1]:.1f} dB on the pixels, <b>{run['render_db'][-1]:.1f}</b> between; "
-            f"spread of the arguments at the start {spreads}"
+            f"arguments spread by {spreads} at the start"
         )
 
     def _figure(self) -> Figure:
@@ -52,9 +54,8 @@ class Sines(Explorer):
         (self.trained,) = left.plot([], [], color="#0072B2", label="on the trained pixels")
         (self.between,) = left.plot([], [], "--", color="#D55E00", label="between them")
         left.axhline(self.record["constant_db"], color="black", linewidth=1, linestyle=":", label="one grey")
-        values = [value for run in self.runs.values() for value in (*run["trained_db"], *run["render_db"])]
-        left.set(xlim=(0, max(self.runs[1, 64]["steps"])), ylim=(np.floor(min(values)) - 1, np.ceil(max(values)) + 1))
-        left.set(xlabel="step", ylabel="PSNR in dB", title="This run")
+        left.set(xlim=(0, max(self.runs[1, 64]["steps"])), ylim=TOLD, title=f"This run, up to {TOLD[1]} dB")
+        left.set(xlabel="step", ylabel="PSNR in dB")
         left.legend(loc="upper left")
         side = len(next(iter(self.pictures.values())))
         self.paper = right.imshow(np.ones((side, side)), cmap="gray", vmin=0, vmax=1)
