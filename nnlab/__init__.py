@@ -10,7 +10,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_ROOMS = ("backends", "nn", "optim", "engines", "training", "images", "datasets", "lessons", "errors")
+_ROOMS = ("backends", "nn", "optim", "engines", "training", "tensor", "images", "datasets", "lessons", "errors")
 _FUNCTIONS = ("backend", "gpu", "gpu_available", "available_backends")
 
 __all__ = [*_ROOMS, *_FUNCTIONS, "__version__"]

@@ -217,6 +217,12 @@ class Backend(ABC):
         return f"<{self.name} backend: {self.dtype} on {self.home}>"
 
 
+def check_bytes(count: object) -> None:
+    """Raise ValueError unless it is a number of bytes: whole, and not below 0."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 0:
+        raise ValueError(f"memory is counted in whole bytes, as in 2**30, not {count!r}")
+
+
 def float_dtype(array: Array) -> str:
     """The backend dtype that fits an array: "float64" where it is that, else "float32"."""
     return "float64" if array.dtype == np.float64 else "float32"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nnlab.backends import cupy_blas
-from nnlab.backends.base import Array, Backend, Memory, float_dtype
+from nnlab.backends.base import Array, Backend, Memory, check_bytes, float_dtype
 from nnlab.backends.cupy_graph import CupyGraph, capture, graphs, refuse_in_capture
 from nnlab.backends.cupy_import import card_name, check_process, load_cupy
 from nnlab.backends.cupy_measure import PAGEABLE_WAITS_ABOVE, measure, meters, upload
@@ -131,6 +131,7 @@ class CupyBackend(Backend):
     def allocate(self, nbytes: int) -> Lease:
         """A bare block of device memory, with `free()`; freeing it twice raises DoubleFree."""
         check_process()
+        check_bytes(nbytes)
         return Lease(current_pool().allocate(nbytes), nbytes)
 
     def release_memory(self) -> None:

@@ -165,3 +165,52 @@ def test_what_is_not_supported_says_so(sim, name):
 def test_lists_and_strings_are_no_operands(sim, value):
     with pytest.raises(TypeError, match="asarray"):
         sim.asarray([1.0]) + value
+
+
+@pytest.mark.parametrize(
+    ("use", "said", "unsaid"),
+    [
+        (np.tanh, "use backend.xp.tanh(...), or take", "linalg"),
+        (np.linalg.norm, "use backend.xp.linalg.norm(...), or take", "xp.norm"),
+        (np.median, "to_host", "xp.median"),
+        (lambda x: x.argsort(), "use backend.xp.argsort(...), or take", "linalg"),
+        (lambda x: x.flat, "'flat', though a NumPy array has", "xp.flat"),
+        (lambda x: x.get(), "backend.to_host(array)", "xp.get"),
+    ],
+)
+def test_the_cure_names_only_functions_that_exist(sim, use, said, unsaid):
+    with pytest.raises((TypeError, AttributeError)) as caught:
+        use(sim.asarray([1.0, 2.0]))
+    assert said in str(caught.value)
+    assert unsaid not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", [True, False, 1.0, "x", (True, slice(None)), np.True_])
+def test_what_is_no_index_is_refused_and_changes_nothing(sim, key):
+    x = sim.asarray([[1.0, 2.0]])
+    with pytest.raises(IndexError, match="an index is a whole number"):
+        x[key]
+    with pytest.raises(IndexError, match="an index is a whole number"):
+        x[key] = 9.0
+    assert x.tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("value", ["text", ["a", "b"], None, [{}]])
+def test_no_door_lets_in_what_is_no_number(sim, value):
+    for door in (sim.asarray, sim.xp.asarray, sim.xp.array):
+        with pytest.raises(TypeError, match="a GPU array holds numbers"):
+            door(value)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "1G", True])
+def test_memory_is_counted_in_whole_bytes(sim, count):
+    for ask in (sim.allocate, lambda count: nnlab.backend("sim", memory=count)):
+        with pytest.raises(ValueError, match="whole bytes"):
+            ask(count)
+    assert sim.memory().used == 0
+
+
+@pytest.mark.parametrize("axis", [0, 5, (0, 1)])
+def test_a_mean_along_an_axis_that_is_not_there_is_refused(sim, axis):
+    with pytest.raises(np.exceptions.AxisError):
+        sim.asarray(3.0).mean(axis=axis)

@@ -206,3 +206,23 @@ def test_what_a_kernel_may_not_do(off_card):
         row[2000, 1024](x)
     with pytest.raises(RuntimeError, match="inside a kernel"):
         cuda.grid(1)
+
+
+def test_a_kernel_knows_only_its_arguments_and_returns_nothing(off_card):
+    b = off_card
+    table = b.asarray([1.0, 2.0])
+
+    @b.kernel
+    def looks_outside(x):
+        x[cuda.grid(1)] = table[0]
+
+    @b.kernel
+    def gives_back(x):
+        return x[cuda.grid(1)]
+
+    x = b.asarray([5.0, 6.0])
+    with pytest.raises(TypeError, match="looks_outside uses the array table from outside; make it an argument"):
+        looks_outside[1, 2](x)
+    with pytest.raises(TypeError, match="gives_back returns a value"):
+        gives_back[1, 2](x)
+    assert b.to_host(x).tolist() == [5.0, 6.0]

@@ -100,3 +100,12 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
 def test_the_first_file_is_readable_by_older_pythons() -> None:
     for name in ("__init__.py", "__main__.py"):
         ast.parse((PACKAGE / name).read_text(encoding="utf-8"), feature_version=(3, 7))
+
+
+def test_every_room_is_reached_by_its_name() -> None:
+    """After `import nnlab` alone, as lessons write it."""
+    rooms = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    inner = {"bootstrap", "commands"}  # the command line's own
+    names = [f"nnlab.{room}" for room in rooms if room not in inner]
+    assert "nnlab.tensor" in names
+    subprocess.run([sys.executable, "-c", f"import nnlab; {'; '.join(names)}"], cwd=ROOT, check=True)

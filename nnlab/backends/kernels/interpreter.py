@@ -84,7 +84,7 @@ def interpret(function: Callable[..., None], blocks: Size, threads: Size, argume
     """Run the kernel on NumPy arrays and typed numbers; `run.finish()` raises for the races it saw.
 
     Raises IndexError for an access out of range, KernelFault for a barrier that not all threads of a block reach,
-    EngineCannot for more than 131,072 threads.
+    EngineCannot for more than 131,072 threads, TypeError for an array that is no argument and for a value returned.
     """
     run = Run(function, blocks, threads)
     if run.report.threads > MOST_THREADS:
@@ -92,6 +92,7 @@ def interpret(function: Callable[..., None], blocks: Size, threads: Size, argume
             f"kernel {run.name}: {run.report.threads:,} threads are too many to interpret one by one, at most "
             f"{MOST_THREADS:,}; try it on fewer elements"
         )
+    _require_arguments(function)
     given = [Watched(run, name, v) if isinstance(v, np.ndarray) else v for name, v in arguments.items()]
     body, waits = _with_barriers(function)
     shape, grid = Index(*threads), Index(*blocks)
@@ -108,10 +109,19 @@ def interpret(function: Callable[..., None], blocks: Size, threads: Size, argume
                 else:
                     for worker in workers:
                         cuda._thread = worker
-                        body(*given)
+                        if body(*given) is not None and run.name != "<lambda>":  # which can do nothing but return
+                            raise TypeError(f"kernel {run.name} returns a value; it must write into an array instead")
     finally:
         cuda._thread = None
     return run
+
+
+def _require_arguments(function: Callable[..., None]) -> None:
+    """Raise TypeError for an array that the kernel uses without having been given it: no card would find it."""
+    outside = inspect.getclosurevars(function)
+    for name, value in {**outside.globals, **outside.nonlocals}.items():
+        if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, np.generic):
+            raise TypeError(f"kernel {function.__name__} uses the array {name} from outside; make it an argument")
 
 
 def _run_phases(run: Run, block: Block, threads: list[tuple[Thread, Iterator[int]]]) -> None:

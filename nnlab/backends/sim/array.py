@@ -125,11 +125,21 @@ class SimArray(Reading, DeviceArray):
         )
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> NoReturn:
-        name = function.__name__
         raise TypeError(
-            f"numpy.{name} works on the host, and this array lives on {self._gpu.home}; "
-            f"use backend.xp.{name}(...), or take the array over with backend.to_host(array)"
+            f"numpy.{function.__name__} works on the host, and this array lives on {self._gpu.home}; "
+            f"{_instead(self._gpu, function.__name__)}take the array over with backend.to_host(array)"
         )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name == "get":
+            raise AttributeError("a device array goes to the host with backend.to_host(array), not with .get()")
+        message = f"an array of {self._gpu.home} has no attribute {name!r}"
+        if hasattr(np.ndarray, name):
+            cure = f"{_instead(self._gpu, name)}take the array over with backend.to_host(array)"
+            message += f", though a NumPy array has; {cure}"
+        raise AttributeError(message)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         for position, value in enumerate(inputs, 1):
@@ -139,6 +149,17 @@ class SimArray(Reading, DeviceArray):
         if method == "__call__" and scalar and ufunc.__name__ in UFUNCS and not options:
             return UFUNCS[ufunc.__name__](*inputs)
         return self.__array_function__(ufunc, (), (), {})
+
+
+def _instead(gpu: Gpu, name: str) -> str:
+    """The beginning of a cure: the function of `xp` with that name, where there is one."""
+    from nnlab.backends.sim.namespace import Namespace
+
+    xp = Namespace(gpu)
+    for room, path in ((xp, name), (xp.linalg, f"linalg.{name}")):
+        if hasattr(room, name):
+            return f"use backend.xp.{path}(...), or "
+    return ""
 
 
 def _binary(name: str) -> tuple[Any, Any, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from nnlab.backends.base import Array, Backend, Graph, Memory, float_dtype
+from nnlab.backends.base import Array, Backend, Graph, Memory, check_bytes, float_dtype
 from nnlab.backends.receipt import Receipt
 from nnlab.backends.shapes import check_product
 from nnlab.backends.sim import pinned
@@ -49,8 +49,9 @@ class SimBackend(Backend):
         gpu: Gpu | None = None,
     ) -> None:
         super().__init__(dtype=dtype)
-        if memory < 1:
-            raise ValueError(f"a device needs memory of at least 1 byte, not {memory}")
+        check_bytes(memory)
+        if memory == 0:
+            raise ValueError("a device needs memory of at least 1 byte, not 0")
         self.gpu = gpu or Gpu(device, memory, pool, release_threshold)
         self.xp = _namespace(self.gpu)
 
@@ -128,7 +129,8 @@ class SimBackend(Backend):
         return Memory(self.gpu.used, self.gpu.held, self.gpu.limit, self.gpu.peak)
 
     def allocate(self, nbytes: int) -> Lease | None:
-        """A bare block of device memory, with `free()`; freeing it twice raises DoubleFree."""
+        """A bare block of device memory, with `free()`; freeing it twice raises DoubleFree. None for 0 bytes."""
+        check_bytes(nbytes)
         return self.gpu.allocate(nbytes)
 
     def release_memory(self) -> None:

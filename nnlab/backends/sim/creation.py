@@ -16,10 +16,17 @@ Shape = int | tuple[int, ...]
 
 
 def upload(gpu: Gpu, host: np.ndarray, name: str = "asarray") -> Any:
-    """A host array, copied to the device."""
+    """A host array, copied to the device. Raises TypeError for text and objects."""
+    require_numbers(host)
     lease = gpu.allocate(host.nbytes)
     gpu.upload(name, host.nbytes, pinned=is_pinned(host))
     return gpu.wrap(np.array(host, order="C", subok=False), lease)
+
+
+def require_numbers(host: np.ndarray) -> None:
+    """Raise TypeError for what no GPU array can hold."""
+    if host.dtype.kind not in "fiubc":
+        raise TypeError(f"a GPU array holds numbers; this is {host.dtype} with shape {host.shape}")
 
 
 def number(gpu: Gpu, value: Any, dtype: Any) -> Any:
@@ -92,6 +99,7 @@ class Creation:
             wanted = value._data.dtype if dtype is None else np.dtype(dtype)
             return astype(value, wanted, copy)
         host = np.asarray(value, dtype)
+        require_numbers(host)
         return upload(self._gpu, host) if host.ndim else number(self._gpu, host[()], host.dtype)
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:

@@ -87,7 +87,11 @@ def nonzero(a: Any) -> Any:
 
 
 def _is_basic(key: Any) -> bool:
-    return isinstance(key, BASIC) or (isinstance(key, tuple) and all(isinstance(part, BASIC) for part in key))
+    return all(_basic_part(part) for part in (key if isinstance(key, tuple) else (key,)))
+
+
+def _basic_part(part: Any) -> bool:
+    return isinstance(part, BASIC) and not isinstance(part, bool)  # a bool is an int to Python, a mask to NumPy
 
 
 def _view(data: np.ndarray, key: Any) -> np.ndarray:
@@ -110,7 +114,7 @@ def _parts(a: Any, key: Any) -> tuple[Callable[[], Any], bool]:
         if part is Ellipsis:
             axis += a._data.ndim - taken
             parts.append(part)
-        elif part is None or isinstance(part, BASIC):
+        elif _basic_part(part):
             axis += part is not None
             parts.append(part)
         else:
@@ -152,9 +156,11 @@ def _index_array(gpu: Gpu, part: Any) -> Any:
         if part._gpu is not gpu:
             raise refusal(gpu, "indexing", 1, part)
         return part
-    if isinstance(part, list | tuple | bool):
+    if isinstance(part, list | tuple):
         return upload(gpu, np.asarray(part), "x[list]")
-    raise refusal(gpu, "indexing", 1, part)
+    if isinstance(part, np.ndarray):
+        raise refusal(gpu, "indexing", 1, part)
+    raise IndexError(f"an index is a whole number, a slice, or an array of integers or booleans, not {part!r}")
 
 
 def _count(gpu: Gpu, name: str, data: np.ndarray) -> None:

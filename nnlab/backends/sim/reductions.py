@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from nnlab.backends.sim.core import DeviceArray, gpu_of, refusal
 from nnlab.backends.sim.device import Device
@@ -50,7 +51,7 @@ def _reduction(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 def reduction_seconds(device: Device, data: np.ndarray, axis: Axis) -> float:
     """Over the rows of a row-major matrix a reduction is slow; over everything, or within rows, memory binds it."""
-    if not _trailing(data, axis) and data.ndim > 1 and data.size:
+    if data.ndim > 1 and data.size and not _trailing(data, axis):
         axes = [axis] if isinstance(axis, int) else list(axis or ())
         rows = 1
         for one in axes:
@@ -64,7 +65,7 @@ def _trailing(data: np.ndarray, axis: Axis) -> bool:
     flags = data.flags
     if axis is None:
         return flags.c_contiguous or flags.f_contiguous
-    axes = sorted({one % data.ndim for one in ((axis,) if isinstance(axis, int) else axis)})
+    axes = sorted(normalize_axis_tuple(axis, data.ndim))
     last = flags.c_contiguous and axes == list(range(data.ndim - len(axes), data.ndim))
     return last or (flags.f_contiguous and axes == list(range(len(axes))))
 
