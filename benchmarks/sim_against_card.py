@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import numpy as np
 
 import nnlab
 from nnlab.backends import Backend
+from nnlab.lessons.recorded.making import made_here
 from nnlab.nn.losses import mse
 
 NETWORKS = {
@@ -162,16 +162,9 @@ def main() -> None:
             f"launches {measured['counts']['launches']} {modelled['counts']['launches']}"
         )
     if arguments.out:
-        card = nnlab.backend("cupy")
-        about = {
-            "card": card.home,
-            "python": platform.python_version(),
-            "cupy": card.xp.__version__,
-            "numpy": np.__version__,
-            "command": " ".join(sys.argv),
-            "processes": arguments.processes,
-        }
-        arguments.out.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        command_line = f"python benchmarks/sim_against_card.py --processes {arguments.processes}"
+        record = {"made": made_here(nnlab.backend("cupy"), command_line), "rows": rows}
+        arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
