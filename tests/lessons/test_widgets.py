@@ -35,6 +35,8 @@ MAKE = {
     "Pools": widgets.Pools,
     "Crash": lambda: widgets.Crash(X_CRASH, Y_CRASH, unit=100.0),
     "Codec": lambda: widgets.Codec({"a": PICTURE, "b": 1 - PICTURE}),
+    "Signals": widgets.Signals,
+    "Sines": widgets.Sines,
 }
 WRONG = {
     "Products": [{"rows": 0}, {"inner": 3}, {"columns": -1}],
@@ -50,6 +52,8 @@ WRONG = {
     "TimeLapse": [{"step": 3}],
     "Crash": [{"crash": 7}, {"forgotten": "the name"}],
     "Codec": [{"picture": "c"}, {"method": "cubic"}, {"size": 15}, {"bits": 9}],
+    "Signals": [{"gain": -1.0}, {"gain": 0.0}, {"coordinates": "0 to 2"}],
+    "Sines": [{"omega_0": 7}, {"width": 100}],
 }
 
 
