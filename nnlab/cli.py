@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
 import nnlab
 
@@ -45,9 +46,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def build_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+class Parser(argparse.ArgumentParser):
+    """A parser that needs one line to say what is wrong with a call."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows how)\n")
+
+
+def build_parser() -> tuple[Parser, dict[str, Parser]]:
     """The parser of the whole command line, and the parser of each command by name."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="nnlab", description="A course on neural networks and GPUs, and its tools.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"nnlab {nnlab.__version__}")
@@ -67,7 +75,11 @@ def describe(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("nnlab"):
         return f"the package {error.name} is not installed; in the clone, `python3 -m nnlab lab` installs everything"
     text = " ".join(str(error).split())
-    expected = isinstance(error, OSError | ValueError | RuntimeError | TypeError | ArithmeticError | MemoryError)
+    if text and type(error).__module__ == "nnlab.errors":
+        return text
+    if isinstance(error, MemoryError):
+        return f"this needs more memory than there is; ask for a smaller size ({text or 'MemoryError'})"
+    expected = isinstance(error, OSError | ValueError | RuntimeError | TypeError | ArithmeticError)
     if text and expected and not isinstance(error, NotImplementedError):
         return text
     return f"{type(error).__name__}: {text or 'no message'} (--debug shows where)"

@@ -19,9 +19,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The bytes go to a hidden file in the same folder, are forced onto the disk (fsync), and then take the place of
     `path` in one step. After an error `path` is what it was, and the hidden file is gone.
     """
+    check_target(path)
     target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target.parent}: there is no such folder; make it first")
     _sweep(target)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -35,6 +34,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             part.unlink()
         raise
     _sync_folder(target.parent)
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise OSError, naming the cure, where no file of that name can be written."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"{os.fspath(path) or 'an empty name'}: is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target.parent}: there is no such folder; make it first")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"{target.parent}: you may not write in this folder; choose another")
 
 
 def _sweep(target: Path) -> None:

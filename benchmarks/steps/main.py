@@ -31,7 +31,10 @@ def bench(
     device = device or ("gpu" if nnlab.gpu_available()[0] else "cpu")
     everyone, missing = measure.fields(device)
     if only:
+        names = tuple(everyone)
         everyone = {name: make for name, make in everyone.items() if any(word in name for word in only)}
+        if not everyone:
+            raise UnknownName("competitor", only[0], names)
     if missing:
         print(f"not installed, so not measured: {', '.join(missing)}")
     record: dict[str, Any] = {"made": measure.environment(device), "device": device, "rounds": rounds, "jobs": {}}

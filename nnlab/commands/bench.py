@@ -20,6 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from nnlab.bootstrap.clone import Clone
+    from nnlab.files import check_target
+
+    for path in (arguments.json, arguments.chart):
+        if path is not None:
+            check_target(path)
 
     sys.path.insert(0, str(Clone.here().root))  # the benchmarks lie beside the package, in the clone
     from benchmarks.steps.main import bench

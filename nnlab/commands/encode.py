@@ -21,6 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     from nnlab.images import image_to_csv, read_image
 
     check_paths(arguments.picture, arguments.csv)
+    if not arguments.csv.lower().endswith(".csv"):
+        raise ValueError(f"{arguments.csv}: encode writes CSV; end the name in .csv")
     image = read_image(arguments.picture, **picture_options(arguments))
     image_to_csv(image, arguments.csv)
     report(arguments.csv, image.shape, image.itemsize, as_json=arguments.json)

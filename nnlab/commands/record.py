@@ -60,9 +60,11 @@ def _device(path: Path, backend: str) -> int:
 
     import nnlab
     from nnlab.backends.calibrate import calibrate, device_file
+    from nnlab.files import check_target
 
     if path.suffix != ".toml":
         raise ValueError(f"a device file ends in .toml, {path} does not")
+    check_target(path)
     b = nnlab.backend(backend, **({"memory": 2**31} if backend == "sim" else {}))
     source = f"nnlab record --device, {datetime.date.today()}; what it cannot measure is the H200's"
     path.write_text(device_file(calibrate(b), title=b.home, source=source), encoding="utf-8")

@@ -10,7 +10,16 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from nnlab.commands.options import add_picture_options, check_paths, count, picture_options, size, widths
+from nnlab.commands.options import (
+    add_picture_options,
+    check_paths,
+    count,
+    picture_options,
+    positive,
+    seed,
+    size,
+    widths,
+)
 
 if TYPE_CHECKING:
     from nnlab.backends import Backend
@@ -34,8 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", type=size, help=f"the longest side, or HxW, to train at (200){new}")
     parser.add_argument("--steps", type=count, metavar="N", help=f"steps of the whole run ({STEPS})")
     parser.add_argument("--override", action="store_true", help="let --resume change the number of steps")
-    parser.add_argument("--rate", type=float, help=f"the rate of Adam at the start; a cosine takes it to 0 (1e-3){new}")
-    parser.add_argument("--seed", type=int, help=f"where the random weights come from (0){new}")
+    parser.add_argument(
+        "--rate", type=positive, help=f"the rate of Adam at the start; a cosine takes it to 0 (1e-3){new}"
+    )
+    parser.add_argument("--seed", type=seed, help=f"where the random weights come from (0){new}")
     parser.add_argument("--backend", default="numpy", help="numpy, sim or cupy (%(default)s)")
     parser.add_argument("--engine", help="how steps are run (tiled on numpy, else eager)")
     parser.add_argument("--time-lapse", metavar="FILE", help="an animation of the training: .gif, .png or .apng")
@@ -71,7 +82,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
     from nnlab.images.animation import check_animation_name
     from nnlab.images.writing import check_name
 
-    check_paths(arguments.image, arguments.out)
+    pictures = [path for path in (arguments.time_lapse, arguments.strip) if path is not None]
+    check_paths(arguments.image, arguments.out, *pictures)
     exists = os.path.exists(arguments.out)
     if exists and not arguments.resume:
         raise FileExistsError(f"{arguments.out}: holds a run already; go on with --resume, or choose another --out")
@@ -92,12 +104,19 @@ def _fill_in(arguments: argparse.Namespace) -> None:
 
 def _saved(arguments: argparse.Namespace, backend: Backend) -> TrainState:
     """The saved run; what it has settled cannot be asked for again."""
+    from nnlab.errors import CheckpointMismatch
     from nnlab.training import load_checkpoint
 
     given = [name for name in DEFAULTS if getattr(arguments, name) is not None]
     if given:
         raise ValueError(f"--resume goes on with what {arguments.out} holds; leave out --{given[0]}")
-    return load_checkpoint(arguments.out, backend=backend)
+    state = load_checkpoint(arguments.out, backend=backend)
+    if arguments.steps not in (None, state.steps) and not arguments.override:
+        raise CheckpointMismatch(
+            f"{arguments.out}: this run was planned for {state.steps} steps, and its rates with it; leave out --steps, "
+            f"or add --override to end it at {arguments.steps}"
+        )
+    return state
 
 
 def _picture(arguments: argparse.Namespace, state: TrainState | None) -> Picture:
@@ -172,7 +191,7 @@ def _network(arguments: argparse.Namespace, backend: Backend, channels: int) -> 
 def _report(arguments: argparse.Namespace, history: History, own: float, constant: float) -> None:
     """Say what was reached, always beside what a picture of one colour reaches."""
     state = history.state
-    beats = own > constant + MARGIN or math.isinf(constant)  # a picture of one colour cannot be beaten
+    beats = None if math.isinf(constant) else own > constant + MARGIN  # one colour all over cannot be beaten
     notes, parameters = state.extra["picture"], sum(int(array.size) for array in state.model.parameters.values())
     result = {
         "checkpoint": arguments.out,
@@ -197,7 +216,7 @@ def _report(arguments: argparse.Namespace, history: History, own: float, constan
             f"step {state.step:,} of {state.steps:,}, {result['seconds']:.1f} s ({state.engine} on {result['backend']})"
         )
         print(f"PSNR {own:.1f} dB on the trained pixels; the best picture of one colour has {constant:.1f} dB")
-    if not beats:
+    if beats is False:
         print(
             "nnlab train: this network ended no better than a picture of one colour: it has learned nothing. "
             "Try a tenth of the rate, or more steps",

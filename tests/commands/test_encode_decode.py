@@ -49,6 +49,8 @@ def test_background_and_frame(tmp_path, monkeypatch):
 def test_errors_are_one_line_and_write_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_image("in.png", np.zeros((2, 3), np.uint8))
+    write_image("old.png", np.zeros((2, 3), np.uint8))
+    (tmp_path / "folder").mkdir()
     (tmp_path / "bad.csv").write_text("nnlab-image,height=1,width=1,channels=1,depth=8\n256\n")
     before = sorted(path.name for path in tmp_path.iterdir())
     for argv, word in (
@@ -56,10 +58,15 @@ def test_errors_are_one_line_and_write_nothing(tmp_path, monkeypatch, capsys):
         (["encode", "bad.csv", "a.csv"], "not a picture"),
         (["encode", "in.png", "in.png"], "another name"),
         (["encode", "in.png", "nowhere/a.csv"], "make it first"),
+        (["encode", "folder", "a.csv"], "folder: is a folder; name a file in it"),
+        (["encode", "in.png", "folder"], "folder: is a folder; name a file in it"),
+        (["encode", "in.png", ""], "is a folder; name a file in it"),
+        (["encode", "in.png", "old.png"], "end the name in .csv"),
         (["encode", "in.png", "a.csv", "--max-pixels", "5"], "--max-pixels 6"),
         (["decode", "bad.csv", "a.png"], "bad.csv, line 2: '256' is not a whole number from 0 to 255"),
         (["decode", "bad.csv", "a.jpg"], "PNG only"),
         (["decode", "in.png", "a.png"], "line 1"),
+        (["decode", "folder", "a.png"], "folder: is a folder; name a file in it"),
     ):
         assert main(argv) == 1, argv
         out, err = capsys.readouterr()

@@ -154,9 +154,20 @@ def test_a_run_below_the_constant_picture_is_flagged(folder, capsys):
 def test_a_picture_of_one_colour_is_no_failure(folder, capsys):
     write_image("white.png", np.full((4, 4), 255, np.uint8))
     assert main(["train", "white.png", "--out", "w.safetensors", "--steps", "3", "--hidden", "4", "--json"]) == 0
-    result = told(capsys)
+    out, err = capsys.readouterr()
+    result = json.loads(out)
+    assert err == ""
     assert result["constant_psnr"] is None
-    assert result["beats_constant"] is True
+    assert result["beats_constant"] is None
+
+
+def test_a_folder_that_may_not_be_written_in(folder, capsys, monkeypatch):
+    """As anyone but root would find it."""
+    (folder / "closed").mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: os.path.basename(path) != "closed")
+    for argv in (["train", "i.png", "--out", "closed/a.safetensors"], ["encode", "i.png", "closed/a.csv"]):
+        assert main(argv) == 1
+        assert "closed: you may not write in this folder; choose another" in capsys.readouterr().err
 
 
 def test_other_homes(folder, capsys):
@@ -177,6 +188,7 @@ def test_errors_are_one_line_and_leave_the_run_alone(folder, capsys):
     save_checkpoint("line.safetensors", fit(model, x, x[:, :1], loss="mse", optimizer=SGD(), rate=0.1, steps=1).state)
     capsys.readouterr()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "folder").mkdir()
     for argv, word in (
         (["train", "absent.png", "--out", "b.safetensors"], "no such file"),
         (["train", "i.png", "--out", "a.safetensors"], "holds a run already; go on with --resume"),
@@ -185,7 +197,13 @@ def test_errors_are_one_line_and_leave_the_run_alone(folder, capsys):
         (["train", "other.png", "--out", "a.safetensors", "--resume"], "is not the picture"),
         (["train", "i.png", "--out", "cut.safetensors", "--resume"], "cut.safetensors: this checkpoint is damaged"),
         (["train", "i.png", "--out", "line.safetensors", "--resume"], "learned no picture"),
-        (["train", "i.png", "--out", "b.safetensors", "--rate", "-1"], "positive"),
+        (["train", "i.png", "--out", "folder"], "folder: is a folder; name a file in it"),
+        (["train", "folder", "--out", "b.safetensors"], "folder: is a folder; name a file in it"),
+        (["train", "i.png", "--out", "a.safetensors", "--resume", "--steps", "9"], "add --override"),
+        (["train", "i.png", "--out", "b.safetensors", "--time-lapse", "no/a.gif"], "make it first"),
+        (["train", "i.png", "--out", "b.safetensors", "--strip", "no/a.png"], "make it first"),
+        (["train", "i.png", "--out", "b.safetensors", "--engine", "fused"], "the fused engine runs on a GPU"),
+        (["render", "folder", "a.png"], "folder: is a folder; name a file in it"),
         (["train", "i.png", "--out", "b.safetensors", "--engine", "eagre"], "Did you mean 'eager'?"),
         (["train", "i.png", "--out", "b.safetensors", "--backend", "nunpy"], "Did you mean 'numpy'?"),
         (["train", "i.png", "--out", "b.safetensors", "--time-lapse", "a.mp4"], ".gif, .png or .apng"),
@@ -202,11 +220,26 @@ def test_errors_are_one_line_and_leave_the_run_alone(folder, capsys):
         assert err.startswith(f"nnlab {argv[0]}: ")
         assert err.count("\n") == 1, err
         assert word in err, (argv, err)
+    (folder / "folder").rmdir()
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("option", [["--size", "0"], ["--size", "2x3x4"], ["--hidden", "8,0"], ["--steps", "0"]])
-def test_options_that_make_no_sense(folder, capsys, option):
-    with pytest.raises(SystemExit, match="2"):
-        main(["train", "i.png", "--out", "a.safetensors", *option])
-    assert option[1] in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("name", "values", "cure"),
+    [
+        ("--size", ("0", "x", "3x", "2x3x4", "5x0", "1.5"), "write 200"),
+        ("--hidden", ("8,0", "8,,8", "a", "-3"), "128,128,128"),
+        ("--steps", ("0", "-1", "1.5", "ten"), "whole number from 1"),
+        ("--seed", ("-1", "x"), "whole number from 0"),
+        ("--rate", ("0", "-1", "nan", "inf", "x"), "0.001"),
+        ("--background", ("300", "x", "1,2", "-1"), "255,240,200"),
+    ],
+)
+def test_options_that_make_no_sense(folder, capsys, name, values, cure):
+    for value in values:
+        with pytest.raises(SystemExit, match="2"):
+            main(["train", "i.png", "--out", "a.safetensors", name, value])
+        err = capsys.readouterr().err
+        assert err.startswith(f"nnlab train: argument {name}: {value}"), err
+        assert cure in err
+        assert err.count("\n") == 1

@@ -14,7 +14,7 @@ import pytest
 from nnlab import cli
 from nnlab.commands import doctor
 from nnlab.commands import test as test_command
-from nnlab.errors import DataFileError
+from nnlab.errors import DataFileError, DeviceOutOfMemory, EngineCannot
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +34,9 @@ def failing_with(error: BaseException) -> Any:
         (ModuleNotFoundError("No module named 'png'", name="png"), "nnlab doctor: the package png is not installed; in "
          "the clone, `python3 -m nnlab lab` installs everything"),
         (KeyError("rate"), "nnlab doctor: KeyError: 'rate' (--debug shows where)"),
+        (EngineCannot("graph cannot"), "nnlab doctor: graph cannot"),
+        (DeviceOutOfMemory("asked 5"), "nnlab doctor: asked 5"),
+        (MemoryError(), "nnlab doctor: this needs more memory than there is; ask for a smaller size (MemoryError)"),
         (RuntimeError(), "nnlab doctor: RuntimeError: no message (--debug shows where)"),
     ],
 )  # fmt: skip
@@ -61,7 +64,10 @@ def test_ctrl_c_is_no_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_a_wrong_call_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(argv)
-    assert "usage: nnlab" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert argv[-1] in err
+    assert "--help shows how)" in err
 
 
 def test_pytest_gets_the_other_arguments_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
