@@ -26,18 +26,22 @@ def scatter_add(target: Array, rows: Any, values: Any) -> Array:
 
     values: an array (k, ...) of the home of `target` (n, ...), or one number. Returns `target`. On a GPU the order in
     which a row's values are added is not fixed, so the last bits of floats may differ from run to run.
-    Raises IndexError, ShapeError, MixedBackendError.
+    Raises IndexError, ShapeError, MixedBackendError, TypeError for fractions into integers.
     """
     backend = backend_of(target)
     index = _checked(backend, rows, target.shape)
     shape = (*index.shape, *target.shape[1:])
-    if isinstance(values, int | float):
+    if isinstance(values, int | float | np.generic):
+        if not np.can_cast(np.min_scalar_type(values), target.dtype, "same_kind"):
+            raise TypeError(f"scatter_add of {values!r} into {target.dtype} would cut it; convert the array")
         values = backend.xp.full(shape, values, dtype=target.dtype)
     backend.require_home(values=values)
     if values.shape != shape:
         raise ShapeError(
             f"scatter_add of {index.shape} row numbers into {target.shape} needs values {shape}, not {values.shape}"
         )
+    if not np.can_cast(values.dtype, target.dtype, "same_kind"):
+        raise TypeError(f"scatter_add of {values.dtype} values into {target.dtype} would cut them; convert one of them")
     backend.xp.add.at(target, index, values)
     return target
 

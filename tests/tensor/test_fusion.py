@@ -77,6 +77,7 @@ def test_in_a_recording():
         (lambda x: x @ x, "matmul"),
         (lambda x: x[x > 0], "mask"),
         (lambda x: x * float(x.sum()), "sum"),
+        (lambda x: 5, "returns 5, no array"),
     ],
 )
 def test_what_is_not_elementwise_is_refused_by_name(function, named):

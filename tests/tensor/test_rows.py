@@ -63,3 +63,16 @@ def test_mixed_homes():
         scatter_add(sim.asarray([1.0]), [0], np.ones(1, "float32"))
     with pytest.raises(MixedBackendError):
         take_rows(np.ones(3), sim.asarray(np.array([0])))
+
+
+def test_a_number_of_any_kind_is_added(b):
+    for number in (2, 2.0, np.float32(2), np.int64(2)):
+        assert b.to_host(scatter_add(b.asarray([1.0, 1.0]), [1, 1], number)).tolist() == [1.0, 5.0]
+
+
+def test_fractions_are_not_cut_to_whole_numbers_in_silence(b):
+    target = b.asarray(np.array([1, 1]))
+    for values in (1.5, b.asarray([1.5])):
+        with pytest.raises(TypeError, match=r"into int64 would cut"):
+            scatter_add(target, [0], values)
+    assert b.to_host(target).tolist() == [1, 1]

@@ -190,10 +190,8 @@ def test_damage_is_noticed_wherever_it_is(host64, tmp_path):
     altered = [good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :] for at in range(len(good))]
     for bad in cut + longer + altered:
         path.write_bytes(bad)
-        with pytest.raises((CheckpointDamaged, CheckpointMismatch), match=r"a\.safetensors: ") as caught:
+        with pytest.raises(CheckpointDamaged, match=r"a\.safetensors: "):
             load_checkpoint(path, backend=host64)
-        # Where the checksum's own name is hit, the file looks like somebody else's.
-        assert isinstance(caught.value, CheckpointDamaged) or "not a checkpoint of nnlab" in str(caught.value)
     path.write_bytes(good)
     assert load_checkpoint(path, backend=host64).step == 1
 

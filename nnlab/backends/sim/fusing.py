@@ -42,6 +42,9 @@ def run_fused(function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
     capturing = gpu.graph is not None
     results = _compute(gpu, function, values, on_copies=capturing)
     several = isinstance(results, tuple)
+    for result in results if several else (results,):
+        if result is not None and not isinstance(result, DeviceArray):
+            raise EngineCannot(f"fuse cannot make a kernel of {function.__name__}: it returns {result!r}, no array")
     arrays = [gpu.wrap(result._data) for result in (results if several else (results,)) if result is not None]
     moved = sum(value._data.nbytes for value in (*values, *arrays) if isinstance(value, DeviceArray))
     gpu.launch("ufunc", function.__name__, gpu.device.elementwise(moved), gpu_char(values))
