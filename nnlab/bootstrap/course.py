@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nnlab.bootstrap.clone import Clone, SetupError
 
-_LEFT_OUT = {".ipynb_checkpoints", "__pycache__"}
+_LEFT_OUT = {".ipynb_checkpoints", "__pycache__", "ruff.toml"}
 
 
 def copy_missing(clone: Clone) -> list[Path]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -87,6 +89,21 @@ def solutions(nb: NotebookNode) -> list[str]:
     """The code of the folded solutions: ```python blocks inside <details>."""
     folded = [part for text in markdown(nb) for part in re.findall(r"<details>(.*?)</details>", text, re.S)]
     return [block for part in folded for block in re.findall(r"```python\n(.*?)```", part, re.S)]
+
+
+def does_not_lead_on(endings: Mapping[str, str]) -> list[str]:
+    """Lessons, file name → last text, whose end does not link the lesson of the next number, where there is one."""
+    names = sorted(endings)
+    return [
+        f"{name} ends without a link to {following}"
+        for name, following in pairwise(names)
+        if int(following[:2]) == int(name[:2]) + 1 and f"({following})" not in endings[name]
+    ]
+
+
+def missing_from_the_map(text: str, names: list[str]) -> list[str]:
+    """Lessons that the map of lesson 00 does not link."""
+    return [f"{name} is not in the map of lesson 00" for name in names if f"[{name[:2]}]({name})" not in text]
 
 
 LESSON_RULES = [

@@ -20,7 +20,7 @@ from PIL import Image
 Rule = Callable[[NotebookNode, Path], list[str]]
 RULES: list[Rule] = []
 
-CELLS, LINES, BYTES = 30, 25, 400_000
+CELLS, LINES, COLUMNS, BYTES = 30, 25, 100, 400_000
 
 
 def rule(function: Rule) -> Rule:
@@ -95,9 +95,20 @@ def is_small(nb: NotebookNode, path: Path) -> list[str]:
     if len(nb.cells) > CELLS:
         wrong.append(f"{len(nb.cells)} cells, the limit is {CELLS}")
     for cell in code(nb):
-        if (lines := len(cell.source.splitlines())) > LINES:
-            wrong.append(f"{head(cell)}: {lines} lines, the limit is {LINES}")
+        if (lines := sum(bool(line.strip()) for line in cell.source.splitlines())) > LINES:
+            wrong.append(f"{head(cell)}: {lines} lines that are not blank, the limit is {LINES}")
     return wrong
+
+
+@rule
+def has_no_line_that_a_page_cuts_off(nb: NotebookNode, path: Path) -> list[str]:
+    """A page of normal width shows about COLUMNS characters of code and hides the rest."""
+    return [
+        f"{head(cell)}: a line of {len(line)} characters, the limit is {COLUMNS}"
+        for cell in code(nb)
+        for line in cell.source.splitlines()
+        if len(line) > COLUMNS
+    ]
 
 
 # --- the run --------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("nbformat")
 
-from tests.notebooks_checks.lesson_rules import LESSON_RULES
+from tests.notebooks_checks.lesson_rules import LESSON_RULES, does_not_lead_on, markdown, missing_from_the_map
 from tests.notebooks_checks.rules import RULES, outputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +56,13 @@ def test_every_lesson_is_in_the_run(request):
 
 def test_every_lesson_is_in_the_readme():
     wrong = not_in_the_table((ROOT / "README.md").read_text(encoding="utf-8"), [path.name for path in NOTEBOOKS])
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_lesson_is_in_the_map_and_leads_on():
+    endings = {path.name: markdown(nbformat.read(path, as_version=4))[-1] for path in NOTEBOOKS}
+    start, *others = sorted(endings)
+    wrong = does_not_lead_on(endings) + missing_from_the_map(endings[start], others)
     assert not wrong, "\n".join(wrong)
 
 

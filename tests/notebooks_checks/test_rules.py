@@ -94,6 +94,7 @@ BROKEN = [
     (rules.is_small, with_code("1", stream("x" * 400_000)), "bytes, the limit"),
     (rules.is_small, with_code("\n".join(["pass"] * 26)), "26 lines"),
     (rules.is_small, lambda nb: nb.cells.extend(new_markdown_cell("x") for _ in range(26)), "31 cells"),
+    (rules.has_no_line_that_a_page_cuts_off, with_code(f"x = 1\n# {'x' * 99}"), "101 characters"),
     (rules.was_run_from_top_to_bottom, stripped, "not run"),
     (rules.was_run_from_top_to_bottom, emptied, "outputs were removed"),
     (rules.was_run_from_top_to_bottom, partly_run, "not run"),
@@ -180,6 +181,20 @@ def test_the_table_of_lessons_is_compared_both_ways():
     wrong = "\n".join(not_in_the_table(readme, ["01_a.ipynb", "02_b.ipynb"]))
     assert "02_b.ipynb is not in" in wrong
     assert "03_c.ipynb, which is not there" in wrong
+
+
+def test_blank_lines_are_not_counted():
+    nb = good()
+    with_code("\n\n".join(["pass"] * 25))(nb)
+    assert rules.is_small(nb, PATH) == []
+
+
+def test_lessons_that_lead_nowhere_are_found_out():
+    texts = {"01_a.ipynb": "[02](02_b.ipynb)", "02_b.ipynb": "the end", "03_c.ipynb": "", "05_e.ipynb": ""}
+    assert lesson_rules.does_not_lead_on(texts) == ["02_b.ipynb ends without a link to 03_c.ipynb"]
+    assert lesson_rules.missing_from_the_map("[01](01_a.ipynb) [02](02_b.ipynb)", ["01_a.ipynb", "03_c.ipynb"]) == [
+        "03_c.ipynb is not in the map of lesson 00"
+    ]
 
 
 def test_links_to_what_is_there_are_alive():

@@ -19,6 +19,7 @@ def clone(tmp_path: Path) -> Clone:
     (notebooks / "00_start_here.ipynb").write_text("start")
     (notebooks / "03_xor.ipynb").write_text("xor")
     (notebooks / "images" / "cub.png").write_bytes(b"picture")
+    (notebooks / "ruff.toml").write_text("for who writes lessons")
     (notebooks / ".ipynb_checkpoints" / "03_xor-checkpoint.ipynb").write_text("old")
     return Clone(tmp_path)
 
