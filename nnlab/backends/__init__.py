@@ -102,7 +102,7 @@ def on_host(value: Any) -> Any:
 
 
 def _home(name: str) -> Any:
-    if name not in _HOMES:
+    if not isinstance(name, str) or name not in _HOMES:
         raise UnknownName("backend", name, _HOMES)
     module, home = _HOMES[name]
     return getattr(importlib.import_module(module), home)

@@ -195,16 +195,19 @@ class Backend(ABC):
             yield clock() - start
 
     def require_home(self, **arrays: object) -> None:
-        """Raise MixedBackendError, by the array's name, unless all arrays live here."""
+        """Raise unless all of these are arrays (TypeError) and live here (MixedBackendError); both name the array."""
         for name, array in arrays.items():
             if not self.owns(array):
                 self.refuse(name, array)
 
     def refuse(self, name: str, array: object) -> NoReturn:
-        """Raise the MixedBackendError for `array`, naming both homes and the call that cures it."""
+        """Raise MixedBackendError for `array` (TypeError where it is no array), with the call that cures it."""
         from nnlab.backends import home_of
 
         theirs = home_of(array)
+        if theirs == "the host" and not isinstance(array, np.ndarray):
+            kind = type(array).__name__
+            raise TypeError(f"{name} must be an array, not {kind}; make one with: {name} = backend.asarray({name})")
         if theirs == "the host":
             cure = f"{name} = backend.asarray({name})"
         elif self.is_host:

@@ -43,6 +43,8 @@ class NumpyBackend(Backend):
         array = np.asarray(host)
         if dtype is not None:
             return array.astype(dtype, copy=False)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"an array of a backend holds numbers; this is {array.dtype} with shape {array.shape}")
         return array.astype(self.dtype, copy=False) if array.dtype.kind == "f" else array
 
     def to_host(self, array: Array, *, out: np.ndarray | None = None, blocking: bool = True) -> np.ndarray:

@@ -29,8 +29,9 @@ class StandardScaler:
         if not np.isfinite(values).all():
             raise ValueError("x holds NaN or infinity; remove or replace such rows before fitting the scaler")
         deviation = values.std(axis=0)
+        constant = (values.max(axis=0) == values.min(axis=0)) | (deviation == 0)  # rounding spoils one or the other
         self._mean = values.mean(axis=0)
-        self._scale = np.where(values.max(axis=0) == values.min(axis=0), 1.0, deviation)
+        self._scale = np.where(constant, 1.0, deviation)
         return self
 
     @property

@@ -38,6 +38,13 @@ INITIALISERS: dict[str, Initialiser] = {"xavier": xavier, "he": he, "normal": no
 _FITTING = {"relu": "he", "leaky_relu": "he"}
 
 
+def generator(rng: object) -> np.random.Generator:
+    """`rng` itself. Raises TypeError unless it is a generator, which a seed alone is not."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"weights are drawn at random: pass rng=np.random.default_rng(seed), not rng={rng!r}")
+    return rng
+
+
 def initialiser(init: str | Initialiser | None, *, activation: str) -> Initialiser:
     """The initialiser by name or as given; None picks He for the ReLUs and Xavier for the rest."""
     if callable(init):

@@ -10,7 +10,7 @@ import numpy as np
 from nnlab.backends import Array, Backend
 from nnlab.errors import ShapeError
 from nnlab.nn.activations import activation
-from nnlab.nn.initialisers import Initialiser, initialiser
+from nnlab.nn.initialisers import Initialiser, generator, initialiser
 
 
 class Layer(ABC):
@@ -20,6 +20,8 @@ class Layer(ABC):
     """
 
     def __init__(self, backend: Backend | None) -> None:
+        if backend is not None and not isinstance(backend, Backend):
+            raise TypeError(f'backend must be a backend, not {backend!r}; make one with nnlab.backend("numpy")')
         self._backend = backend
         self.parameters: dict[str, Array] = {}
         self.gradients: dict[str, Array] = {}
@@ -65,9 +67,7 @@ class Linear(Layer):
         if inputs < 1 or outputs < 1:
             raise ShapeError(f"a linear layer needs at least one input and one output, not {inputs} and {outputs}")
         if start is None:
-            if rng is None:
-                raise TypeError("Linear draws its weights: pass rng=np.random.default_rng(seed)")
-            start = {"weight": initialiser(init, activation="linear")(rng, inputs, outputs)}
+            start = {"weight": initialiser(init, activation="linear")(generator(rng), inputs, outputs)}
             if bias:
                 start["bias"] = np.zeros(outputs)
         self.inputs, self.outputs = inputs, outputs

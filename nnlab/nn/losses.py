@@ -2,8 +2,9 @@
 
 The loss is a 0-d array and the gradient, dLoss/dPrediction, an array of the prediction's shape; both stay in the
 prediction's home, so that nothing is copied to the host. Means are over all elements (rows times outputs).
-Every loss raises ShapeError for shapes that differ, even where broadcasting would find an answer, and
-MixedBackendError for arrays of different homes.
+Every loss raises ShapeError for shapes that differ, even where broadcasting would find an answer, or that are empty,
+MixedBackendError for arrays of different homes, and TypeError for dtypes that differ, or are not floating: float64
+targets would silently turn float32 work into float64.
 """
 
 from __future__ import annotations
@@ -84,18 +85,25 @@ def loss_by_name(name: str) -> Loss:
 
 
 def check_same_shape(prediction: Array, target: Array) -> None:
-    """Raise ShapeError unless both shapes are the same; (n, 1) against (n,) would silently become (n, n)."""
+    """Raise ShapeError unless both shapes are the same, with rows; (n, 1) against (n,) would become (n, n)."""
     if prediction.shape != target.shape:
         raise ShapeError(
             f"prediction has shape {prediction.shape}, target has shape {target.shape}; they must be equal "
             "(a target of one column is made with target.reshape(-1, 1))"
         )
+    if 0 in prediction.shape:
+        raise ShapeError(f"prediction and target are empty, {prediction.shape}; there is nothing to compare")
 
 
 def _matching(prediction: Array, target: Array) -> Backend:
     b = backend_of(prediction)
     b.require_home(target=target)
     check_same_shape(prediction, target)
+    if prediction.dtype != target.dtype or prediction.dtype.kind != "f":
+        raise TypeError(
+            f"prediction is {prediction.dtype}, target is {target.dtype}; they must be of one floating type: "
+            f'target = backend.asarray(target, dtype="{b.dtype}")'
+        )
     return b
 
 

@@ -12,7 +12,7 @@ from nnlab.backends import Backend
 from nnlab.errors import ShapeError, UnknownName
 from nnlab.nn.activations import FUNCTIONS
 from nnlab.nn.activations import activation as activation_of
-from nnlab.nn.initialisers import Initialiser, initialiser, siren_bias, siren_weight
+from nnlab.nn.initialisers import Initialiser, generator, initialiser, siren_bias, siren_weight
 from nnlab.nn.layers import Activation, Layer, Linear, Sine
 from nnlab.nn.sequential import Sequential
 
@@ -51,6 +51,7 @@ def siren(sizes: Sequence[int], *, omega_0: float = 30.0, backend: Backend, rng:
     First weights U(±1/fan_in), later ones U(±sqrt(6/fan_in)/omega_0), biases U(±1/sqrt(fan_in)); see `siren_weight`.
     """
     _check_sizes(sizes)
+    generator(rng)
     layers: list[Layer] = []
     for place, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         start = {
@@ -81,5 +82,5 @@ def _layer(entry: dict[str, Any], backend: Backend) -> Layer:
 
 
 def _check_sizes(sizes: Sequence[int]) -> None:
-    if len(sizes) < 2 or any(int(size) != size or size < 1 for size in sizes):
+    if np.ndim(sizes) != 1 or len(sizes) < 2 or any(int(size) != size or size < 1 for size in sizes):
         raise ShapeError(f"sizes are whole numbers, at least inputs and outputs, for example [6, 12, 1]; not {sizes!r}")

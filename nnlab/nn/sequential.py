@@ -33,6 +33,7 @@ class Sequential:
                     "make all layers with the same backend="
                 )
         _check_widths(self.layers)
+        self._predicted: tuple[int, ...] | None = None
         self.parameters = self._named("parameters")
         self.gradients = self._named("gradients")
 
@@ -64,25 +65,39 @@ class Sequential:
         self.check_input(x)
         for layer in self.layers:
             x = layer(x)
+        self._predicted = x.shape
         return x
 
     def backward(self, gradient: Array, *, to_input: bool = True) -> Array | None:
         """Fill `gradients` from dLoss/dPrediction (rows, outputs); returns dLoss/dx (rows, inputs).
 
         to_input=False leaves out the last product, dLoss/dx, which training does not need, and returns None.
+        Raises RuntimeError before the first forward pass, and MixedBackendError, TypeError or ShapeError for a gradient
+        of another home, dtype or shape than the last prediction's.
         """
+        self._check_gradient(gradient)
         for layer in reversed(self.layers[1:]):
             gradient = layer.backward(gradient)
         return self.layers[0].backward(gradient, to_input=to_input)
 
-    def check_input(self, x: Array, name: str = "x") -> None:
-        """Raise unless x has this network's home, dtype and width."""
-        self.backend.require_home(**{name: x})
-        if x.dtype != self.backend.dtype:
+    def _check_gradient(self, gradient: Array) -> None:
+        if self._predicted is None:
+            raise RuntimeError("backward needs what a forward pass remembers: call model(x) before model.backward(...)")
+        self._check_kind("gradient", gradient)
+        if gradient.shape != self._predicted:
+            raise ShapeError(f"gradient has shape {gradient.shape}, the last prediction had {self._predicted}")
+
+    def _check_kind(self, name: str, array: Array) -> None:
+        self.backend.require_home(**{name: array})
+        if array.dtype != self.backend.dtype:
             raise TypeError(
-                f"{name} is {x.dtype}, the network computes in {self.backend.dtype}; "
+                f"{name} is {array.dtype}, the network computes in {self.backend.dtype}; "
                 f'convert it: {name} = backend.asarray({name}, dtype="{self.backend.dtype}")'
             )
+
+    def check_input(self, x: Array, name: str = "x") -> None:
+        """Raise unless x has this network's home, dtype and width."""
+        self._check_kind(name, x)
         if x.ndim != 2 or (self.inputs is not None and x.shape[1] != self.inputs):
             raise ShapeError(f"{name} has shape {x.shape}; this network takes (rows, {self.inputs})")
 

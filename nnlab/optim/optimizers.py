@@ -40,15 +40,22 @@ class Optimizer(ABC):
         return {"optimizer": self.name}
 
     def update(self, parameters: Arrays, gradients: Arrays, rate: float) -> None:
-        """Take one step. Raises ShapeError where gradients do not match the parameters, ValueError for a bad rate."""
+        """Take one step.
+
+        Raises ShapeError where gradients do not match the parameters, MixedBackendError where one lives elsewhere,
+        ValueError for a bad rate.
+        """
         rate = float(rate)  # a NumPy scalar would widen float32 arrays
         if not (rate >= 0 and math.isfinite(rate)):
             raise ValueError(f"the rate of a step must be a finite number from 0, not {rate}")
         if parameters.keys() != gradients.keys():
             raise ShapeError(f"parameters {sorted(parameters)} and gradients {sorted(gradients)} have different names")
         for name, parameter in parameters.items():
-            if parameter.shape != gradients[name].shape:
-                raise ShapeError(f"{name} has shape {parameter.shape}, its gradient {gradients[name].shape}")
+            gradient = gradients[name]
+            if type(gradient) is not type(parameter):
+                backend_of(parameter).require_home(**{f"the gradient of {name}": gradient})
+            if gradient.shape != parameter.shape:
+                raise ShapeError(f"{name} has shape {parameter.shape}, its gradient {gradient.shape}")
         self.prepare(parameters)
         self.step += 1
         self.apply(parameters, gradients, self.factors(self.step, rate))

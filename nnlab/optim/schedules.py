@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -97,6 +98,8 @@ def schedule_from_config(config: dict[str, Any]) -> Schedule:
 
 
 def _positive(name: str, value: float) -> float:
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, or a schedule such as cosine(0.01, steps), not {value!r}")
     number = float(value)
     if not (number > 0 and math.isfinite(number)):
         raise ValueError(f"{name} must be a positive, finite number, not {number}; try something like 0.01")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -61,6 +62,8 @@ def fit(
             raise ValueError(f"batch_size is {batch_size}, but x has only {len(x)} rows")
         if rng is None:
             raise ValueError("batches are shuffled: pass rng=np.random.default_rng(seed)")
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"optimizer must be an optimiser such as Adam() or SGD(), not {optimizer!r}")
     state = TrainState(
         model=model,
         loss=loss_by_name(loss) if isinstance(loss, str) else loss,
@@ -70,7 +73,7 @@ def fit(
         log_every=log_every,
         batch_size=batch_size,
         batch_seed=int(rng.integers(2**63)) if rng is not None and batch_size is not None else None,
-        engine=engine if isinstance(engine, str) else engine.name,
+        engine=engine.name if isinstance(engine, Engine) else engine,
     )
     return _run(state, x, y, engine, callbacks)
 
@@ -89,7 +92,8 @@ def resume(
 
     steps: the total over all parts. A total other than the planned one raises CheckpointMismatch, since schedules
     are laid out over the total; override=True accepts it, keeps the schedule, and notes it in
-    state.extra["overrides"]. A run that is already complete returns at once. Raises what `fit` raises.
+    state.extra["overrides"]; a total below the steps already taken is a ValueError. A run that is already complete
+    returns at once. Raises what `fit` raises.
     """
     if steps is not None and steps != state.steps:
         steps = _whole("steps", steps)
@@ -98,6 +102,8 @@ def resume(
                 f"this run was planned for {state.steps} steps and its schedule is laid out over them; "
                 f"resume(..., steps={steps}) needs override=True"
             )
+        if steps < state.step:
+            raise ValueError(f"this run has taken {state.step} steps already; its total cannot become {steps}")
         note = {"at_step": state.step, "from_steps": state.steps, "to_steps": steps}
         state.extra.setdefault("overrides", []).append(note)
         state.steps = steps
@@ -107,7 +113,7 @@ def resume(
 
 def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks: Iterable[Callback]) -> History:
     check_run(state.model, state.loss, x, y)
-    runner = engine_by_name(engine) if isinstance(engine, str) else engine
+    runner = engine if isinstance(engine, Engine) else engine_by_name(engine)
     state.engine = runner.name
     state.optimizer.prepare(state.model.parameters)
     session = runner.prepare(state, x, y)
@@ -191,6 +197,7 @@ def _call(callbacks: list[Callback], moment: str, state: TrainState) -> None:
 
 
 def _whole(name: str, value: int) -> int:
-    if isinstance(value, bool) or not math.isfinite(value) or int(value) != value or value < 1:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or int(value) != value or value < 1:
         raise ValueError(f"{name} must be a whole number from 1, not {value!r}")
     return int(value)

@@ -132,3 +132,14 @@ def test_use_after_a_fork_is_refused(sim):
     assert re.search(r"simulated GPU \d+ .* fork.*'spawn'", here.recv())
     child.join()
     assert float((sim.asarray([1.0]) + 1.0)[0]) == 2.0
+
+
+@pytest.mark.parametrize("thing", ["text", None, ["a", "b"]])
+def test_a_backend_holds_numbers(b, thing):
+    with pytest.raises(TypeError, match="holds numbers"):
+        b.asarray(thing)
+
+
+def test_a_name_that_is_no_text_is_unknown():
+    with pytest.raises(UnknownName, match="unknown backend"):
+        nnlab.backend(["numpy"])

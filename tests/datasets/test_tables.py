@@ -72,3 +72,9 @@ def test_scaler_refusals():
         StandardScaler().fit(np.ones((5, 2))).transform(np.ones((3, 4)))
     with pytest.raises(ShapeError, match="at least one row"):
         StandardScaler().fit(np.ones((0, 2)))
+
+
+def test_a_deviation_too_small_for_a_float_counts_as_constant():
+    scaler = StandardScaler().fit(np.array([1e-200, 2e-200]))
+    assert scaler.scale == 1.0
+    assert np.isfinite(scaler.transform([1e-200])).all()

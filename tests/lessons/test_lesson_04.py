@@ -31,6 +31,7 @@ CASES = [
     ("04.beats", lambda a, b: wins(b, a, tie=0.5), "b is lower"),
     ("04.beats", lambda a, b: wins(a, b, tie=0.5) * a.size * b.size, "divide by the number of pairs"),
     ("04.beats", lambda a, b: 0.2, "yours gives 0.2"),
+    ("04.beats", lambda a, b: 0.625, "for a = [50] and b = [50] it should be 0.5"),
 ]
 
 

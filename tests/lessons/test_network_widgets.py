@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,12 @@ def test_a_price_network_without_hidden_layers_becomes_the_line(bent):
 def test_price_networks_that_bend_beat_the_line_and_a_high_rate_diverges(bent):
     assert "all three beat it" in bent.show(depth=1, width=8, rate=0.1)
     assert "diverged" in bent.show(depth=0, width=2, rate=1.0)
+
+
+def test_no_choice_of_the_price_widget_warns(bent):
+    with np.errstate(all="raise", under="ignore"):
+        for depth, width, rate in product(prices.DEPTHS, prices.WIDTHS, bent.rates):
+            bent.update(depth=depth, width=width, rate=float(rate))
 
 
 def test_price_parameters_are_counted(host64, rng):

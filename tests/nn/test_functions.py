@@ -118,3 +118,24 @@ def test_classification_metrics(host64):
 def test_losses_by_wrong_name_suggest_the_nearest():
     with pytest.raises(nnlab.errors.UnknownName, match="Did you mean 'mse'"):
         losses.loss_by_name("mes")
+
+
+@pytest.mark.parametrize("loss", losses.LOSSES.values())
+def test_a_loss_wants_one_floating_type_and_rows(b, loss):
+    """D-06: float64 targets would silently widen float32 work; whole numbers have no gradient."""
+    p = column(b, [0.25, 0.75])
+    for target in (column(b, [0, 1], "float64"), column(b, [0, 1], "int64")):
+        with pytest.raises(TypeError, match=rf"prediction is float32, target is {target.dtype}.*asarray"):
+            loss(p, target)
+    with pytest.raises(TypeError, match="one floating type"):
+        loss(column(b, [0, 1], "int64"), column(b, [0, 1], "int64"))
+    with pytest.raises(ShapeError, match=r"empty, \(0, 1\)"):
+        loss(p[:0], p[:0])
+
+
+@pytest.mark.parametrize("measure", [metrics.accuracy, metrics.recall, metrics.precision])
+def test_metrics_of_classes_refuse_logits_and_other_targets(b, measure):
+    with pytest.raises(ValueError, match=r"probability .* \[0, 1\]; found -3 .. 4 .*sigmoid"):
+        measure(column(b, [-3, 4]), column(b, [0, 1]))
+    with pytest.raises(ValueError, match=r"target must be 0 or 1; found -1 .. 1"):
+        measure(column(b, [0.2, 0.7]), column(b, [-1, 1]))

@@ -170,3 +170,33 @@ def test_numerical_gradient(host64):
     np.testing.assert_allclose(nn.numerical_gradient(lambda q: float(q @ q), np.array([1.0, -1.0])), [2, -2], rtol=1e-8)
     with pytest.raises(TypeError, match="float64"):
         nn.numerical_gradient(lambda q: 0.0, np.zeros(2, np.float32))
+
+
+def test_backward_wants_a_forward_pass_and_a_gradient_like_the_prediction(b, rng):
+    model = nn.mlp([3, 4, 1], activation="relu", output="relu", backend=b, rng=rng)
+    gradient = b.asarray(np.ones((5, 1)))
+    with pytest.raises(RuntimeError, match=r"call model\(x\) before"):
+        model.backward(gradient)
+    model(b.asarray(np.ones((5, 3))))
+    for wrong in (gradient[:, 0], gradient[:4]):  # (5,) against (5, 1) would broadcast
+        with pytest.raises(ShapeError, match=r"gradient has shape .*prediction had \(5, 1\)"):
+            model.backward(wrong)
+    with pytest.raises(TypeError, match="gradient is float64"):
+        model.backward(b.asarray(np.ones((5, 1)), dtype="float64"))
+    assert model.backward(gradient).shape == (5, 3)
+
+
+def test_what_is_no_backend_and_no_generator_is_named(host64, rng):
+    for make in (nn.mlp, nn.siren):
+        with pytest.raises(TypeError, match=r"backend must be a backend, not 'numpy'; make one with nnlab.backend"):
+            make([2, 1], backend="numpy", rng=rng)
+        with pytest.raises(TypeError, match=r"rng=np.random.default_rng\(seed\), not rng=7"):
+            make([2, 1], backend=host64, rng=7)
+        with pytest.raises(ShapeError, match="sizes"):
+            make(3, backend=host64, rng=rng)
+
+
+def test_a_list_is_no_array(b, rng):
+    model = nn.mlp([2, 1], backend=b, rng=rng)
+    with pytest.raises(TypeError, match=r"x must be an array, not list; make one with: x = backend.asarray\(x\)"):
+        model([[1.0, 2.0]])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import nnlab
 from nnlab import nn, optim
-from nnlab.errors import ShapeError, UnknownName
+from nnlab.errors import MixedBackendError, ShapeError, UnknownName
 from nnlab.nn import losses
 from nnlab.training import SGD, Adam, Momentum, constant, cosine
 
@@ -99,3 +100,15 @@ def test_unknown_names():
         optim.optimizer_from_config({"optimizer": "adan"})
     with pytest.raises(UnknownName, match="cosine"):
         optim.schedule_from_config({"schedule": "cosin"})
+
+
+def test_a_gradient_from_elsewhere_is_named(b):
+    elsewhere = nnlab.backend("sim" if b.is_host else "numpy").asarray([1.0])
+    with pytest.raises(MixedBackendError, match="the gradient of w lives on"):
+        SGD().update({"w": b.asarray([1.0])}, {"w": elsewhere}, 0.1)
+
+
+@pytest.mark.parametrize("rate", ["0.1", None, lambda k: 0.1])
+def test_a_rate_is_a_number(rate):
+    with pytest.raises(TypeError, match=r"rate must be a number, or a schedule such as cosine"):
+        constant(rate)

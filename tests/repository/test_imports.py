@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import nnlab
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "nnlab"
 
@@ -95,6 +97,11 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
     assert "nnlab" in loaded
     assert not loaded & heavy
     assert len(loaded - ours_and_pythons) <= 3, "an editable install may add a finder or two, no more"
+
+
+def test_every_room_of_the_plan_is_a_public_name() -> None:
+    for room in MAY_IMPORT.keys() - {"files", "bootstrap"}:
+        assert getattr(nnlab, room).__name__ == f"nnlab.{room}"
 
 
 def test_the_first_file_is_readable_by_older_pythons() -> None:

@@ -296,3 +296,22 @@ def test_a_bar_appears_in_long_runs_and_can_be_switched_off(host64, capsys, monk
     monkeypatch.delenv("NNLAB_PROGRESS")
     run(host64, small(host64), x, y, steps=20)
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_no_optimizer_or_engine_or_number_is_named(host64):
+    x, y = line(host64)
+    for wrong in ("adam", Adam):
+        with pytest.raises(TypeError, match="optimizer must be an optimiser such as"):
+            run(host64, small(host64), x, y, optimizer=wrong)
+    with pytest.raises(UnknownName, match="unknown engine None"):
+        run(host64, small(host64), x, y, engine=None)
+    with pytest.raises(ValueError, match="steps must be a whole number from 1, not '10'"):
+        run(host64, small(host64), x, y, steps="10")
+
+
+def test_a_run_cannot_end_before_where_it_stands(host64):
+    x, y = line(host64)
+    history = run(host64, small(host64), x, y, steps=10)
+    with pytest.raises(ValueError, match="10 steps already; its total cannot become 5"):
+        resume(history.state, x, y, steps=5, override=True)
+    assert history.state.steps == 10

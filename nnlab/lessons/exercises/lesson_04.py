@@ -62,4 +62,6 @@ def beats(value: Function) -> str | None:
         return "That is the probability that b is lower. A lower error is the better one."
     if np.isclose(answer, 7.5):
         return "That is the number of wins: divide by the number of pairs."
+    if np.isclose(answer, 7.5 / 12):
+        return f"Right for a = {a} and b = {b}; but for a = [50] and b = [50] it should be 0.5, yours gives {ties:g}."
     return f"For a = {a} and b = {b} it should be 7.5 of 12 pairs, 0.625; yours gives {answer:g}."

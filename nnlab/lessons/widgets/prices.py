@@ -64,7 +64,7 @@ class Prices(Explorer):
 
     def _verdict(self, errors: np.ndarray) -> str:
         shown = ", ".join(f"{error:.1f}" if error < 1e4 else "diverged" for error in errors)
-        better = int((np.round(errors, 1) < np.round(self.line_test, 1)).sum())  # as shown
+        better = int((np.round(np.minimum(errors, 1e9), 1) < np.round(self.line_test, 1)).sum())  # as shown
         verdict = {SEEDS: "<b>all three beat it</b>", 0: "none beats it"}.get(better, f"{better} of {SEEDS} beat it")
         return f"test MSE {shown}; the straight line has {self.line_test:.1f}: {verdict}"
 
