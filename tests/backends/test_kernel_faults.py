@@ -226,3 +226,16 @@ def test_a_kernel_knows_only_its_arguments_and_returns_nothing(off_card):
     with pytest.raises(TypeError, match="gives_back returns a value"):
         gives_back[1, 2](x)
     assert b.to_host(x).tolist() == [5.0, 6.0]
+
+
+y = np.zeros(3)  # an array of the learner's, with the name of an attribute that kernels use
+
+
+def test_an_array_named_like_an_attribute_is_not_used_from_outside(off_card):
+    @off_card.kernel
+    def second_axis(out):
+        out[cuda.threadIdx.y] = 1.0
+
+    out = off_card.asarray(np.zeros(3))
+    second_axis[1, (1, 3)](out)
+    assert off_card.to_host(out).tolist() == [1.0, 1.0, 1.0]

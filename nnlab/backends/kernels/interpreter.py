@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import linecache
 import textwrap
@@ -118,8 +119,9 @@ def interpret(function: Callable[..., None], blocks: Size, threads: Size, argume
 
 def _require_arguments(function: Callable[..., None]) -> None:
     """Raise TypeError for an array that the kernel uses without having been given it: no card would find it."""
-    outside = inspect.getclosurevars(function)
-    for name, value in {**outside.globals, **outside.nonlocals}.items():
+    outside = inspect.getclosurevars(function)  # its globals count attributes too: the x of threadIdx.x
+    used = {step.argval for step in dis.get_instructions(function) if step.opname == "LOAD_GLOBAL"}
+    for name, value in {**{name: outside.globals.get(name) for name in used}, **outside.nonlocals}.items():
         if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, np.generic):
             raise TypeError(f"kernel {function.__name__} uses the array {name} from outside; make it an argument")
 
