@@ -58,9 +58,9 @@ def execute(path: Path) -> str:
 
 
 def kernel_environment() -> dict[str, str]:
-    """The variables for a kernel that is to import this nnlab, installed or not."""
+    """The variables for a kernel that is to import this nnlab, installed or not, and to save no progress bar."""
     path = filter(None, (str(NOTEBOOKS.parent), os.environ.get("PYTHONPATH")))
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "NNLAB_PROGRESS": "off"}
 
 
 def normal_form(notebook: NotebookNode) -> str:

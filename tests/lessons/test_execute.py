@@ -82,3 +82,10 @@ def test_a_cell_that_fails_stops_the_run_and_keeps_the_file(tmp_path):
 def test_an_unknown_lesson_is_named():
     with pytest.raises(FileNotFoundError, match="no lesson '99'"):
         find(["99"])
+
+
+def test_no_progress_bar_is_saved(tmp_path):
+    """A bar appears where training takes long, so the outputs would depend on the machine."""
+    code = "import os\nprint(os.environ['NNLAB_PROGRESS'])"
+    (cell,) = json.loads(execute(saved(tmp_path / "a.ipynb", code)))["cells"]
+    assert "".join(cell["outputs"][0]["text"]) == "off\n"
