@@ -46,7 +46,8 @@ def fit(
     loss: a function of nnlab.nn.losses or its name. rate: a number or a schedule of the global step. batch_size:
     rows a step, shuffled anew each epoch from `rng`; None takes all rows each step. log_every: steps between two
     entries of the history, by default steps // 100; the losses between two logs come to the host in one copy.
-    engine: "eager", "tiled" (the host), "graph" or "fused" (a GPU), or "auto", which picks one and prints why.
+    engine: "eager", "tiled" (the host), "graph", "fused" or "fused-tf32" (a GPU), or "auto", which picks one
+    and prints why.
     callbacks: objects with any of on_start, on_log, on_checkpoint, on_end, each called with the TrainState;
     on_checkpoint comes after every on_log, when the state may be saved. Ctrl-C ends the run after the current step
     and returns what there is; `resume(history.state, x, y)` goes on.
