@@ -45,9 +45,11 @@ def test_every_link_leads_to_a_file(page: str) -> None:
     assert not [target for target in targets if not ((ROOT / page).parent / target).exists()]
 
 
-def test_the_first_screen_has_a_picture_and_the_two_commands() -> None:
+def test_the_first_screen_has_a_time_lapse_a_picture_and_the_two_commands() -> None:
     first_screen = README.split("## The lessons")[0]
-    assert re.search(r"^!\[.{20,}\]\(data/figures/.+\.png\)$", first_screen, re.MULTILINE)
+    shown = re.findall(r'^<img src="(data/figures/[^"]+)" width="\d+" alt="[^"]{20,}">$', first_screen, re.MULTILINE)
+    assert shown == ["data/figures/cub.gif", "data/figures/cub.png"]
+    assert all((ROOT / path).stat().st_size < 400_000 for path in shown)
     for command in COMMANDS:
         assert f"```\n{command}\n```" in first_screen
 
