@@ -65,7 +65,7 @@ def test_the_readmes_code_runs(code: str) -> None:
 def test_data_readme_names_every_file_with_its_licence() -> None:
     text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     rows = {name: row for row, name in re.findall(r"^(\| \[(\S+)\].+)$", text, re.MULTILINE)}
-    kinds = {".csv", ".png", ".jpg"}
+    kinds = {".csv", ".gif", ".png", ".jpg"}
     files = {p.relative_to(ROOT / "data").as_posix() for p in (ROOT / "data").rglob("*") if p.suffix in kinds}
     assert set(rows) == files
     assert not [name for name, row in rows.items() if not re.search(r"CC0|CC BY 4\.0|GPL-3", row)]
