@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from nnlab.backends import on_host
 from nnlab.errors import ImageFileError, ShapeError
 from nnlab.files import atomic_write
 from nnlab.images.checks import check_image
@@ -28,6 +29,7 @@ def write_animation(
     kind = check_animation_name(path)
     if not frames:
         raise ShapeError("there is no frame to write")
+    frames = [on_host(frame) for frame in frames]
     for frame in frames:
         check_image(frame, "frame")
         if frame.dtype != np.uint8:

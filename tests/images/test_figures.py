@@ -121,3 +121,12 @@ def test_the_cub_at_200(host64):
     ink = 1 - to_unit(resize(read_image(data_path("simba_474.png")), 200, 200, method="mean"))
     assert ink.mean() == pytest.approx(0.098, abs=0.003)
     assert ink.var() == pytest.approx(0.0702, abs=0.001)
+
+
+def test_an_animation_of_device_arrays(tmp_path, b):
+    """D-02 (a)."""
+    frames = [np.full((2, 3), level, np.uint8) for level in (0, 255)]
+    with b.measure() as receipt:
+        write_animation(tmp_path / "a.png", [b.asarray(frame) for frame in frames])
+    assert receipt.d2h_copies == (0 if b.is_host else 2)
+    assert [read_image(tmp_path / "a.png", frame=i).tolist() for i in (0, 1)] == [frame.tolist() for frame in frames]

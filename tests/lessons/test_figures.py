@@ -11,6 +11,7 @@ pytest.importorskip("IPython")
 from matplotlib import pyplot as plt
 from PIL import Image
 
+import nnlab
 from nnlab.lessons import figures, start
 
 
@@ -116,3 +117,21 @@ def test_bands_show_the_median_run_between_percentiles():
     edges = fig.axes[0].collections[0].get_paths()[0].vertices
     assert {tuple(point) for point in edges} >= {(10.0, 1.0), (10.0, 9.0), (20.0, 2.0), (20.0, 18.0)}
     plt.close(fig)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "draw"),
+    [
+        (2, lambda a: figures.loss_curves({"a": (a[0], a[0])})),
+        (1, lambda a: figures.dots({"a": a[0]}, ylabel="y")),
+        (2, lambda a: figures.bands(a[0], {"a": a}, ylabel="y")),
+        (1, lambda a: figures.image_row({"a": a})),
+    ],
+)
+def test_device_arrays_are_drawn_after_one_copy_each(arrays, draw):
+    """D-02 (a)."""
+    b = nnlab.backend("sim")
+    values = b.asarray(np.arange(9.0).reshape(3, 3) / 9)
+    with b.measure() as receipt:
+        draw(values)
+    assert receipt.d2h_copies == arrays

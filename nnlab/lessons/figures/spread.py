@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
+from nnlab.backends import on_host
+
 DASHES = ("-", "--", "-.", ":")
 
 
@@ -23,7 +25,7 @@ def dots(
     levels: label → heights of horizontal lines to compare with, the first label's drawn through, the others' dashed.
     """
     fig, ax = plt.subplots(figsize=size)
-    for place, values in enumerate(groups.values()):
+    for place, values in enumerate(on_host(group) for group in groups.values()):
         ax.plot(place + np.linspace(-0.16, 0.16, len(values)), np.sort(values), "o", color="C0")
         ax.plot([place - 0.28, place + 0.28], [np.median(values)] * 2, color="black")
     for i, (label, heights) in enumerate((levels or {}).items()):
@@ -49,9 +51,10 @@ def bands(
 
     floor: label and height of a line to compare with.
     """
+    x = on_host(x)
     fig, ax = plt.subplots(figsize=size)
     for i, (label, values) in enumerate(curves.items()):
-        low, middle, high = np.percentile(values, [10, 50, 90], axis=1)
+        low, middle, high = np.percentile(on_host(values), [10, 50, 90], axis=1)
         ax.plot(x, middle, DASHES[i % 4], color=f"C{i}", label=label)
         ax.fill_between(x, low, high, color=f"C{i}", alpha=0.25, linewidth=0)
     if floor is not None:
