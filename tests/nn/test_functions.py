@@ -139,3 +139,9 @@ def test_metrics_of_classes_refuse_logits_and_other_targets(b, measure):
         measure(column(b, [-3, 4]), column(b, [0, 1]))
     with pytest.raises(ValueError, match=r"target must be 0 or 1; found -1 .. 1"):
         measure(column(b, [0.2, 0.7]), column(b, [-1, 1]))
+
+
+def test_a_probability_at_the_threshold_counts_as_called(host64):
+    p, t = column(host64, [0.5, 0.5]), column(host64, [1, 0])
+    assert (metrics.accuracy(p, t), metrics.recall(p, t), metrics.precision(p, t)) == (0.5, 1.0, 0.5)
+    assert metrics.accuracy(p[:1], t[:1]) == 1.0

@@ -315,3 +315,18 @@ def test_a_run_cannot_end_before_where_it_stands(host64):
     with pytest.raises(ValueError, match="10 steps already; its total cannot become 5"):
         resume(history.state, x, y, steps=5, override=True)
     assert history.state.steps == 10
+
+
+def test_a_second_ctrl_c_stops_at_once(host64):
+    class Impatient:
+        def on_log(self, state):
+            signal.raise_signal(signal.SIGINT)
+
+        def on_checkpoint(self, state):
+            signal.raise_signal(signal.SIGINT)
+
+    x, y = line(host64)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        run(host64, small(host64), x, y, callbacks=[Impatient()])
+    assert signal.getsignal(signal.SIGINT) is before
