@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ipywidgets
+import numpy as np
 from matplotlib.figure import Figure
 
 from nnlab.backends.sim.device import load_device
-from nnlab.lessons.dispatch import costs
+from nnlab.lessons.dispatch import Cost, costs
 from nnlab.lessons.widgets.explorer import Explorer
 
 ROWS = tuple(4**k for k in range(9))
@@ -51,8 +52,7 @@ class Dispatch(Explorer):
             cost = found[method]
             for bars, seconds in zip(self.bars, (cost.host, cost.device) if cost else (0.0, 0.0), strict=True):
                 bars[place].set_width(max(1e6 * seconds - LEAST, 0.0))
-            lane = "" if cost is None else f" ({'host' if cost.host > cost.device else 'device'})"
-            said.append(f"{method} " + ("does not fit" if cost is None else f"<b>{_shown(1e6 * cost.seconds)} µs</b>{lane}"))
+            said.append(f"{method} {_described(cost)}")
         eager, graph, loop = (found[method] for method in METHODS)
         assert eager is not None
         assert graph is not None
@@ -60,27 +60,30 @@ class Dispatch(Explorer):
         verdict = f"the fastest is {_shown(ratio)} times ahead of one by one"
         if eager.seconds < TOGETHER * graph.seconds:
             verdict = "one by one and graph take <b>the same time</b>"
-        return f"{rows:,} rows, 784-{'-'.join([str(width)] * layers)}-10: {', '.join(said)}; {verdict}"
+        network = f"784-{'-'.join([str(width)] * layers)}-10"
+        return f"{rows:,} {'row' if rows == 1 else 'rows'}, {network}: {', '.join(said)}; {verdict}"
 
     def _figure(self) -> Figure:
         fig = Figure(figsize=(7.8, 2.9), dpi=80, layout="constrained")
         ax = fig.subplots()
-        self.bars = [
-            list(ax.barh(range(len(METHODS)), 1.0, 0.36, left=LEAST, align=side, label=label, **style))
-            for side, label, style in (
-                ("edge", "host: launches", {"color": "#0072B2"}),
-                ("center", "device: kernels", {"color": "#009E73", "hatch": "//", "edgecolor": "black"}),
-            )
-        ]
-        for place, (host, device) in enumerate(zip(*self.bars, strict=True)):
-            host.set_y(place - 0.38)
-            device.set_y(place + 0.02)
+        places = np.arange(len(METHODS))
+        host = ax.barh(places - 0.2, 1.0, 0.36, left=LEAST, color="#0072B2", label="host: launches")
+        device = ax.barh(
+            places + 0.2, 1.0, 0.36, left=LEAST, color="#009E73", hatch="//", edgecolor="black", label="device: kernels"
+        )
+        self.bars = [list(host), list(device)]
         ax.set(xscale="log", xlim=(LEAST, 1e6), xlabel="modelled µs a step; the longer bar of the two counts")
-        ax.set_yticks(range(len(METHODS)), METHODS)
+        ax.set_yticks(places, METHODS)
         ax.set_ylim(len(METHODS) - 0.45, -0.55)
         ax.grid(visible=False, axis="y")
         fig.legend(loc="outside upper center", ncols=2, fontsize=9)
         return fig
+
+
+def _described(cost: Cost | None) -> str:
+    if cost is None:
+        return "does not fit"
+    return f"<b>{_shown(1e6 * cost.seconds)} µs</b> ({'host' if cost.host > cost.device else 'device'})"
 
 
 def _shown(value: float) -> str:
