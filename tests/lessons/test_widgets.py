@@ -37,6 +37,7 @@ MAKE = {
     "Codec": lambda: widgets.Codec({"a": PICTURE, "b": 1 - PICTURE}),
     "Signals": widgets.Signals,
     "Sines": widgets.Sines,
+    "Dispatch": widgets.Dispatch,
 }
 WRONG = {
     "Products": [{"rows": 0}, {"inner": 3}, {"columns": -1}],
@@ -54,6 +55,7 @@ WRONG = {
     "Codec": [{"picture": "c"}, {"method": "cubic"}, {"size": 15}, {"bits": 9}],
     "Signals": [{"gain": -1.0}, {"gain": 0.0}, {"coordinates": "0 to 2"}],
     "Sines": [{"omega_0": 7}, {"width": 100}],
+    "Dispatch": [{"rows": 3}, {"width": 0}, {"layers": 5}],
 }
 
 
