@@ -92,6 +92,6 @@ def _shown(value: float) -> str:
 
 def _choice(description: str, options: tuple[int, ...], value: int) -> ipywidgets.SelectionSlider:
     return ipywidgets.SelectionSlider(
-        options=[(f"{option:,}", option) for option in options], value=value, description=description,
+        options=options, value=value, description=description,
         continuous_update=False, style={"description_width": "90px"}, layout=ipywidgets.Layout(width="360px"),
     )  # fmt: skip
