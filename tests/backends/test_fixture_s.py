@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nnlab
+from nnlab.backends import backend_of
 from nnlab.errors import MixedBackendError
 
 
@@ -176,6 +177,7 @@ def test_lists_and_strings_are_no_operands(sim, value):
         (lambda x: x.argsort(), "use backend.xp.argsort(...), or take", "linalg"),
         (lambda x: x.flat, "'flat', though a NumPy array has", "xp.flat"),
         (lambda x: x.get(), "backend.to_host(array)", "xp.get"),
+        (lambda x: backend_of(x).xp.add.reduce(x), "sum, prod, max, min", "object has no attribute"),
     ],
 )
 def test_the_cure_names_only_functions_that_exist(sim, use, said, unsaid):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -189,6 +189,14 @@ class Ufunc:
             if isinstance(value, DeviceArray):
                 return value._gpu
         raise TypeError(f"xp.{self.name} needs a device array; make one with backend.asarray(...)")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_") or name in self.__slots__:
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self.name} of the simulated GPU has no .{name}(...): call it, or use its .at(...); sum, prod, max, min, "
+            "all, any and cumsum are functions of backend.xp"
+        )
 
     def __repr__(self) -> str:
         return f"<{self.name} on a simulated GPU>"
