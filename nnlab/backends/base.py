@@ -46,9 +46,10 @@ class Backend(ABC):
     xp: Any
 
     def __init__(self, *, dtype: str = "float32") -> None:
-        if str(dtype) not in DTYPES:
-            raise UnknownName("dtype", str(dtype), DTYPES)
-        self.dtype = np.dtype(dtype)
+        name = getattr(dtype, "__name__", str(dtype))  # np.float32 is taken as "float32"
+        if name not in DTYPES:
+            raise UnknownName("dtype", name, DTYPES)
+        self.dtype = np.dtype(name)
 
     @classmethod
     @abstractmethod

@@ -21,6 +21,7 @@ def test_backend_by_name():
         nnlab.backend("nunpy")
     with pytest.raises(UnknownName, match="dtype"):
         nnlab.backend("sim", dtype="float16")
+    assert nnlab.backend("numpy", dtype=np.float64).dtype == "float64"
 
 
 def test_gpu_says_what_it_chose_and_why(capsys):
