@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nnlab.lessons import check
-
 
 def cost(p, y, threshold, alarm):
     called = p >= threshold
@@ -35,16 +33,12 @@ CASES = [
 
 
 @pytest.mark.parametrize(("key", "answer", "word"), CASES)
-def test_answers_are_told_apart(key, answer, word, capsys):
-    check(key, answer)
-    said = " ".join(capsys.readouterr().out.split())
-    assert word in said
-    assert said.startswith("✓") == (word == "Right.")
+def test_answers_are_told_apart(key, answer, word, judged):
+    judged(key, answer, word)
 
 
 @pytest.mark.parametrize(
     ("key", "empty"), [("02.logit", ...), ("02.recall", lambda *_: ...), ("02.cheapest", lambda *_: ...)]
 )
-def test_an_empty_answer_repeats_the_task(key, empty, capsys):
-    check(key, empty)
-    assert capsys.readouterr().out.startswith("… Still to do: ")
+def test_an_empty_answer_repeats_the_task(key, empty, judged):
+    judged(key, empty, "Still to do: ")
