@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,11 @@ class Ours(Contestant):
 def field(device: str) -> Field:
     """The engines of the host ("cpu") or of the card ("gpu")."""
     names, home = (("eager", "tiled"), "numpy") if device == "cpu" else (("eager", "graph", "fused"), "cupy")
-    return {f"nnlab {name}": lambda job, name=name: Ours(job, name, nnlab.backend(home)) for name in names}
+
+    def entrant(name: str) -> Callable[[Job], Contestant]:
+        return lambda job: Ours(job, name, nnlab.backend(home))
+
+    return {f"nnlab {name}": entrant(name) for name in names}
 
 
 def reference(job: Job, device: str) -> Ours:
