@@ -20,6 +20,7 @@ KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {
     "loop_rows": ("network.cuh", "cluster.cuh", "loop_rows.cu"),
     "loop_weights": ("network.cuh", "cluster.cuh", "shards.cuh", "loop_weights.cu"),
+    "tile": ("network.cuh", "mma.cuh", "tile.cu"),
 }
 
 

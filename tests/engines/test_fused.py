@@ -60,6 +60,8 @@ def test_pictures_get_tiles_over_the_whole_card():
     assert plan.shared_bytes <= H200.shared_bytes
     assert plan.slice_steps * plan.step_seconds <= 0.1
     assert "3xTF32" in str(plan)
+    assert "tile_gradients(" in plan.source
+    assert "mma.sync" in plan.source
     assert tile_plan(pyramid, run_of(4_095), H200, products=3) is None, "too few tiles for the card"
     assert tile_plan(pyramid, run_of(40_000), A100, products=3) is None, "its shared memory is too small"
     assert tile_plan(chain(network([2, 256, 1])), run_of(40_000), H200, products=3) is None

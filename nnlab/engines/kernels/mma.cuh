@@ -1,0 +1,29 @@
+// Small products on the tensor cores (mma.sync m16n8k8), which take TF32: a float32 with 10 bits of mantissa instead of
+// 23. With PRODUCTS 3 each number is split into two TF32s, and three products make up for one ("3xTF32"): as good as
+// float32. With PRODUCTS 1 what does not fit into 10 bits is dropped.
+
+// A number as the tensor cores take it: its high part and, for 3xTF32, what that leaves.
+struct Split {
+    unsigned high, low;
+    __device__ Split() {}
+    __device__ Split(float v) : high(tf32(v)), low(PRODUCTS == 3 ? tf32(v - __uint_as_float(high)) : 0u) {}
+    __device__ static unsigned tf32(float v) {
+        unsigned bits;
+        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
+        return bits;
+    }
+};
+
+__device__ inline void mma(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+__device__ inline void add_product(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {
+    if constexpr (PRODUCTS == 3) {  // the small terms first
+        mma(c, a[0].low, a[1].low, a[2].low, a[3].low, b[0].high, b[1].high);
+        mma(c, a[0].high, a[1].high, a[2].high, a[3].high, b[0].low, b[1].low);
+    }
+    mma(c, a[0].high, a[1].high, a[2].high, a[3].high, b[0].high, b[1].high);
+}
