@@ -6,6 +6,7 @@ from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
 from nnlab.engines.fused import Fused, fused_plans
+from nnlab.engines.fused_gemm import GEMM_KERNEL
 from nnlab.engines.fused_tile import TILE_KERNEL
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.tiled import TILE_BYTES, Tiled
@@ -13,6 +14,7 @@ from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
 FUSED_UP_TO = 60e-6  # seconds a step: above it, a whole card is faster than the few blocks of the loop kernels
+GEMM_FROM = 2_048  # rows: below, gemm.cu's launches cost more than its products
 
 
 class Auto(Engine):
@@ -36,8 +38,9 @@ def choose(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
         plan = fused_plans(state, x, y, products=Fused.products)[0]
     except EngineCannot as reason:
         return CudaGraph(), f"one replay a step is the least that fits ({reason})"
-    if plan.kernel != TILE_KERNEL and plan.step_seconds > FUSED_UP_TO:
-        return CudaGraph(), f"{plan.chain} on {plan.rows:,} rows keeps the whole card busy"
+    small = plan.kernel == GEMM_KERNEL and plan.rows < GEMM_FROM
+    if small or (plan.kernel not in (TILE_KERNEL, GEMM_KERNEL) and plan.step_seconds > FUSED_UP_TO):
+        return CudaGraph(), f"one replay is faster for {plan.chain} on {plan.rows:,} rows"
     return Fused(), f"{plan.chain} on {plan.rows:,} rows fits {plan}"
 
 

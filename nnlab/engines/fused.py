@@ -2,7 +2,8 @@
 
 Small networks fit into the shared memory of a few neighbouring multiprocessors, which run the whole training loop:
 `kernels/loop_rows.cu` deals the rows out over the blocks, `kernels/loop_weights.cu` the weights. Networks on the many
-pixels of a picture keep the whole card busy with two launches a step: `kernels/tile.cu`. Plans choose among them.
+pixels of a picture keep the whole card busy: up to 128 wide with two launches a step, `kernels/tile.cu`, and wider or
+with sines with three a layer, `kernels/gemm.cu`. Plans choose among them.
 A slice is short, so that Ctrl-C, logs and a display wait a tenth of a second at most.
 """
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
+from nnlab.engines.fused_gemm import LIMITS, GemmPlan, gemm_plan
 from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Plan, Run, plans
 from nnlab.engines.fused_tile import TilePlan, tile_plan
@@ -81,10 +83,9 @@ class Fused(Engine):
         b = state.model.backend
         candidates = fused_plans(state, x, y, products=self.products)
         if b.name == "sim":
-            from nnlab.engines.fused_sim import SimLoop, SimTiles
+            from nnlab.engines.fused_sim import ready
 
-            loop = SimTiles if isinstance(candidates[0], TilePlan) else SimLoop
-            return FusedSession(state, x, y, loop(candidates[0], state, x, y))
+            return FusedSession(state, x, y, ready(candidates[0], state, x, y))
         from nnlab.engines.fused_cupy import first_that_runs
 
         return FusedSession(state, x, y, first_that_runs(candidates, state, x, y))
@@ -122,18 +123,31 @@ def fused_plans(state: TrainState, x: Array, y: Array, *, products: int) -> list
     if card.capability < OLDEST:
         old, new = (".".join(map(str, capability)) for capability in (card.capability, OLDEST))
         raise EngineCannot(f"the fused engine needs compute capability {new}, {b.home} has {old}: use engine='graph'")
-    tile = tile_plan(network, run, card, products=products)
-    found: list[Plan] = [] if tile is None else [tile]
+    found: list[Plan] = []
+    if tile := tile_plan(network, run, card, products=products):
+        found.append(tile)
     if products == 3:  # the loops compute in float32 proper
         found += plans(network, run, card)
-    if not found and products == 1:
-        raise EngineCannot(f"TF32 is for networks of tanh or ReLU on many rows; {network} on {run.rows:,}: use 'fused'")
-    if not found:
+    wide = gemm_plan(network, run, card, products=products)
+    memory = b.memory()
+    free = memory.limit - memory.used
+    if wide and wide.memory_bytes <= free:
+        found.insert(0 if found and _is_slower(found[0], wide) else len(found), wide)
+    if found:
+        return found
+    if wide:
         raise EngineCannot(
-            f"the fused engine keeps the network in shared memory; {network} has {network.parameters:,} parameters, "
-            f"too many for steps of {run.rows:,} rows on {b.home}: use engine='graph'"
+            f"the fused engine keeps {wide.memory_bytes / 2**20:,.0f} MiB of activations and sums for {network} on "
+            f"{run.rows:,} rows, and {b.home} has {free / 2**20:,.0f} MiB free: take batches of fewer rows"
         )
-    return found
+    raise EngineCannot(
+        f"the fused engine does not fit {network} on {run.rows:,} rows: beyond a few blocks' shared memory it takes "
+        f"{LIMITS}; use engine='graph'"
+    )
+
+
+def _is_slower(plan: Plan, wide: GemmPlan) -> bool:
+    return not isinstance(plan, TilePlan) and plan.step_seconds > wide.step_seconds
 
 
 def _card(backend: str) -> Card:

@@ -10,6 +10,8 @@ import numpy as np
 from nnlab.backends import Array
 from nnlab.backends.cupy_module import ClusterKernel, addresses
 from nnlab.engines.fused import Loop
+from nnlab.engines.fused_cupy_gemm import CupyProducts
+from nnlab.engines.fused_gemm import GemmPlan
 from nnlab.engines.fused_plan import Plan
 from nnlab.engines.fused_tile import TilePlan
 from nnlab.errors import EngineCannot
@@ -75,6 +77,8 @@ class CupyTiles(Loop):
 
 def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> Loop:
     """A plan compiled for this card."""
+    if isinstance(plan, GemmPlan):
+        return CupyProducts(plan, state, x, y)
     return CupyTiles(plan, state, x, y) if isinstance(plan, TilePlan) else CupyLoop(plan, state, x, y)
 
 

@@ -21,6 +21,7 @@ SOURCES = {
     "loop_rows": ("network.cuh", "cluster.cuh", "loop_rows.cu"),
     "loop_weights": ("network.cuh", "cluster.cuh", "shards.cuh", "loop_weights.cu"),
     "tile": ("network.cuh", "mma.cuh", "tile.cu"),
+    "gemm": ("network.cuh", "mma.cuh", "async.cuh", "words.cuh", "operands.cuh", "gemm.cu", "ends.cuh"),
 }
 
 

@@ -10,8 +10,9 @@ from nnlab.backends import Array, NumpyBackend
 from nnlab.backends.sim.backend import SimBackend
 from nnlab.engines.eager import EagerSession
 from nnlab.engines.fused import Loop
+from nnlab.engines.fused_gemm import GemmPlan
 from nnlab.engines.fused_plan import Plan
-from nnlab.engines.fused_tile import UPDATE_SECONDS
+from nnlab.engines.fused_tile import UPDATE_SECONDS, TilePlan
 from nnlab.optim import TrainState, optimizer_from_config
 
 
@@ -20,6 +21,9 @@ class SimLoop(Loop):
 
     def __init__(self, plan: Plan, state: TrainState, x: Array, y: Array) -> None:
         self.plan, self.state, self.x, self.y = plan, state, x, y
+        self.seconds = (
+            plan.kernel_seconds if isinstance(plan, GemmPlan) else plan.step_seconds
+        )  # of the launch with the arithmetic
         self.backend = cast(SimBackend, state.model.backend)
         self.twin = TrainState(
             model=state.model.to(NumpyBackend(dtype="float32")),
@@ -51,7 +55,7 @@ class SimLoop(Loop):
             for name, value in theirs.items():
                 value[...] = mine[name]
 
-        seconds = len(losses) * self.plan.step_seconds
+        seconds = len(losses) * self.seconds
         self.backend.launch(kernel, (losses, self.x, self.y, *arrays.values(), *tables), run, seconds=seconds)
 
 
@@ -63,3 +67,27 @@ class SimTiles(SimLoop):
             now = slice(step, step + 1)
             self._steps("tile_gradients", step, losses[now], factors[now], None if rows is None else rows[now])
             self.backend.launch("tile_update", (losses,), lambda losses: None, seconds=UPDATE_SECONDS)
+
+
+class SimProducts(SimLoop):
+    """All launches of a step, and one for the whole slice; the last of a step carries the arithmetic here."""
+
+    plan: GemmPlan
+
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        self._book("load", losses)
+        *before, last = self.plan.kernels
+        for step in range(len(losses)):
+            now = slice(step, step + 1)
+            for kernel in before:
+                self._book(kernel, losses[now])
+            self._steps(last, step, losses[now], factors[now], None if rows is None else rows[now])
+
+    def _book(self, kernel: str, losses: Array) -> None:
+        self.backend.launch(kernel, (losses,), lambda losses: None, seconds=self.plan.kernel_seconds)
+
+
+def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> SimLoop:
+    """The plan as this device has it."""
+    kind = SimProducts if isinstance(plan, GemmPlan) else SimTiles if isinstance(plan, TilePlan) else SimLoop
+    return kind(plan, state, x, y)

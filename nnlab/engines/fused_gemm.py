@@ -1,0 +1,137 @@
+"""The fused engine's plan for wide networks: one product after another over all rows, with fused ends.
+
+gemm.cu keeps every level's activations in the card's memory and needs no layer to fit into a block, so that width is
+bound by little else than memory. A step is three launches for each
+layer between the first and the last, and four more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from nnlab.engines.fused_network import Chain
+from nnlab.engines.fused_plan import Card, Plan, Run, constants
+
+GEMM_KERNEL = "gemm"
+ROW_TILE, COLUMN_TILE, NARROW_TILE, DEPTH, STAGES = 128, 128, 64, 32, 3  # as in gemm.cu and operands.cuh
+PRODUCT_THREADS, END_THREADS = 128, 512
+BLOCKS_AT_ONCE = 2  # of a product, on a multiprocessor
+MOST_INPUTS, MOST_WIDTH = 64, 1024
+MOST_HEAD = 64  # numbers of the last layer's weight that each lane of a warp keeps the gradient of
+LAUNCH = 7e-6  # seconds that a launch takes the host
+CARD_RATE = {1: 140e12, 3: 65e12}  # operations a second of a whole H200, by products
+LEVEL_RATE = 3e12  # bytes a second
+LEVEL_PASSES = 6  # of a step over each level
+LIMITS = f"two or more hidden layers of up to {MOST_WIDTH} columns, up to {MOST_INPUTS} inputs and few outputs"
+
+
+@dataclass(frozen=True)
+class GemmPlan(Plan):
+    """`cluster` is how many multiprocessors the card has; `blocks` are counted from it."""
+
+    splits: dict[int, int] = field(default_factory=dict)  # of the rows, in the gradients of a middle layer's weight
+
+    @property
+    def products(self) -> int:
+        """TF32 products for one of float32."""
+        return int(self.constants["PRODUCTS"])
+
+    @property
+    def padded(self) -> tuple[int, ...]:
+        """Each level's width as the kernels have it; inputs and outputs are not padded."""
+        inputs, *hidden, outputs = self.chain.widths
+        return (inputs, *(_rounded_up(width, NARROW_TILE) for width in hidden), outputs)
+
+    @property
+    def padded_rows(self) -> int:
+        return _rounded_up(self.rows, ROW_TILE)
+
+    @property
+    def middle(self) -> range:
+        """The layers that are products."""
+        return range(1, len(self.chain.biases) - 1)
+
+    def tile(self, level: int) -> int:
+        """Columns (or rows) of a level that a block of a product takes."""
+        return NARROW_TILE if self.padded[level] % COLUMN_TILE else COLUMN_TILE
+
+    def has_slopes(self, layer: int) -> bool:
+        """Whether a layer's slopes take an array of their own."""
+        return self.products == 3 and self.chain.activations[layer] == "sine"
+
+    @property
+    def head_sums(self) -> int:
+        """Sums that a block of the last layer's kernel leaves."""
+        outputs = self.chain.widths[-1]
+        return outputs * self.padded[-2] + outputs + 1
+
+    @property
+    def memory_bytes(self) -> int:
+        """Device memory beside the model's own, but for what is small."""
+        levels = sum(self.padded[layer + 1] * (1 + self.has_slopes(layer)) for layer in range(len(self.padded) - 2))
+        sums = sum(self.splits[layer] * self.padded[layer] * self.padded[layer + 1] for layer in self.middle)
+        return 4 * (self.padded_rows * levels + sums)
+
+    def same(self, kind: str, layer: int) -> int:
+        """The first layer whose kernel of this kind is the same; it is compiled once."""
+        return next(other for other in self.middle if self._signature(kind, other) == self._signature(kind, layer))
+
+    def _signature(self, kind: str, layer: int) -> tuple[object, ...]:
+        shape = self.padded[layer : layer + 2]
+        chain, behind = self.chain, layer if kind == "forward" else layer - 1
+        return shape if kind == "weights" else (shape, chain.activations[behind], chain.omegas[behind])
+
+    @property
+    def source(self) -> str:
+        wanted = {
+            (kind, self.same(kind, layer)) for kind in ("forward", "backward", "weights") for layer in self.middle
+        }
+        return super().source + "".join(f"{kind.upper()}({layer})\n" for kind, layer in sorted(wanted))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The launches of a step, in order."""
+        forward = (f"forward_{layer}" for layer in self.middle)
+        backward = (f"{kind}_{layer}" for layer in reversed(self.middle) for kind in ("weights", "backward"))
+        return ("first_layer", *forward, "head", *backward, "first_gradients", "update_all")
+
+    @property
+    def card_seconds(self) -> float:
+        """What a step takes an H200: the arithmetic, or what moves through its memory."""
+        arithmetic = sum(6.0 * self.padded_rows * a * b for a, b in pairwise(self.padded)) / CARD_RATE[self.products]
+        return max(arithmetic, LEVEL_PASSES * 4 * self.padded_rows * sum(self.padded[1:-1]) / LEVEL_RATE)
+
+    @property
+    def step_seconds(self) -> float:
+        return max(LAUNCH * len(self.kernels), self.card_seconds)
+
+    @property
+    def kernel_seconds(self) -> float:
+        """Of a launch, on average."""
+        return self.card_seconds / len(self.kernels)
+
+    def __str__(self) -> str:
+        products = {1: "TF32", 3: "3xTF32"}[self.products]
+        return f"gemm on {self.cluster} multiprocessors, products in {products}"
+
+
+def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan | None:
+    """The plan, or None where it does not fit: fewer than two hidden layers, or too many inputs, outputs or columns."""
+    inputs, *hidden, outputs = chain.widths
+    if len(hidden) < 2 or inputs > MOST_INPUTS or max(hidden) > MOST_WIDTH or card.capability < (8, 0):
+        return None
+    if outputs * _rounded_up(hidden[-1], NARROW_TILE) // 32 > MOST_HEAD:
+        return None
+    sizes = constants(chain, run, 1, PRODUCT_THREADS, PRODUCTS=products)
+    shared = 4 * STAGES * DEPTH * (ROW_TILE + COLUMN_TILE)
+    plan = GemmPlan(GEMM_KERNEL, chain, card.multiprocessors, PRODUCT_THREADS, shared, 0, sizes)
+    stages = plan.padded_rows // DEPTH
+    for layer in plan.middle:
+        tiles = (plan.padded[layer] // plan.tile(layer)) * (plan.padded[layer + 1] // plan.tile(layer + 1))
+        plan.splits[layer] = max(1, min(stages, BLOCKS_AT_ONCE * card.multiprocessors // tiles))
+    return plan
+
+
+def _rounded_up(n: int, unit: int) -> int:
+    return -(-n // unit) * unit

@@ -1,0 +1,163 @@
+"""The fused engine's kernels for wide networks: their arrays, and the launches of a step."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from nnlab.backends import Array
+from nnlab.engines.fused import Loop
+from nnlab.engines.fused_gemm import DEPTH, END_THREADS, PRODUCT_THREADS, ROW_TILE, STAGES, GemmPlan
+from nnlab.optim import TrainState
+
+UPDATE_THREADS = 256
+
+
+class Sums(NamedTuple):
+    """Where blocks left the sums of a gradient: the first one's, how many blocks, and how the numbers lie."""
+
+    first: Array
+    blocks: int
+    distance: int  # numbers from a block's to the next one's
+    row_step: int
+    column_step: int = 1
+
+
+class Products(Loop):
+    """Buffers for every level between inputs and outputs, and the kernels of gemm.cu, queued for each step."""
+
+    plan: GemmPlan
+
+    @abstractmethod
+    def kernel(self, name: str, blocks: tuple[int, int], threads: int, floats: int) -> Callable[..., None]:
+        """A kernel of the plan's source, to be called with arrays. floats: of shared memory."""
+
+    @abstractmethod
+    def address(self, array: Array) -> int:
+        """Where the array begins."""
+
+    def __init__(self, plan: GemmPlan, state: TrainState, x: Array, y: Array) -> None:
+        self.plan, self.state = plan, state
+        self.backend = b = state.model.backend
+        xp = b.xp
+        self.x, self.y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
+        self.no_rows = xp.zeros(1, np.int32)
+        nothing = xp.zeros(4, np.float32)
+        hidden = range(1, len(plan.padded) - 1)
+        self.levels = {i: xp.empty((plan.padded_rows, plan.padded[i]), np.float32) for i in hidden}
+        self.slopes = {i: xp.empty_like(self.levels[i]) if plan.has_slopes(i - 1) else nothing for i in hidden}
+        last = len(plan.chain.biases) - 1
+        self.weights = [xp.zeros(plan.padded[i : i + 2], np.float32) for i in range(last + 1)]
+        self.turned = {i: xp.zeros(plan.padded[i : i + 2][::-1], np.float32) for i in plan.middle}
+        self.biases = [xp.zeros(width, np.float32) for width in plan.padded[1:]]
+        blocks, inputs, first = plan.cluster, plan.chain.widths[0], plan.padded[1]
+        self.first_sums = xp.empty((blocks, inputs + 1, first), np.float32)
+        self.head_sums = xp.empty((blocks, plan.head_sums), np.float32)
+        self.sums = {i: xp.empty((plan.splits[i], *plan.padded[i : i + 2]), np.float32) for i in plan.middle}
+        self.bias_sums = {i: xp.empty((plan.splits[i], plan.padded[i + 1]), np.float32) for i in plan.middle}
+        self.tensors = self._tensors()
+        self._make_kernels()
+
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        self.kernels["load"](self.tensors)  # the model may have been changed since the last slice
+        for step in range(len(losses)):
+            self._step(losses[step : step + 1], factors[step], self.no_rows if rows is None else rows[step])
+
+    def _step(self, loss: Array, factors: Array, batch: Array) -> None:
+        plan, kernels = self.plan, self.kernels
+        levels, slopes, last = self.levels, self.slopes, len(plan.chain.biases) - 1
+        kernels["first_layer"](self.x, batch, self.weights[0], self.biases[0], levels[1], slopes[1])
+        for i in plan.middle:
+            self.forward[i](levels[i], self.turned[i], self.biases[i], levels[i + 1], slopes[i + 1])
+        kernels["head"](
+            self.y, batch, self.weights[last], self.biases[last], levels[last], slopes[last], self.head_sums
+        )
+        for i in reversed(plan.middle):
+            self.gradients[i](levels[i], levels[i + 1], self.sums[i], self.bias_sums[i])
+            self.backward[i](levels[i + 1], self.weights[i], levels[i], slopes[i])
+        kernels["first_gradients"](self.x, batch, levels[1], self.first_sums)
+        kernels["update_all"](self.tensors, factors, loss)
+
+    def _make_kernels(self) -> None:
+        plan, kernel = self.plan, self.kernel
+        padded, blocks, tensors = plan.padded, plan.cluster, len(self.tensors)
+        largest = max(a * b for a, b in pairwise(plan.chain.widths))
+        across = -(-largest // UPDATE_THREADS)
+        self.kernels = {
+            "load": kernel("load", (across, tensors - 1), UPDATE_THREADS, 0),
+            "update_all": kernel("update_all", (across, tensors), UPDATE_THREADS, 0),
+            "first_layer": kernel("first_layer", (4 * blocks, 1), END_THREADS, 0),
+            "first_gradients": kernel(
+                "first_gradients", (blocks, -(-(padded[0] + 1) // 4)), END_THREADS, 4 * padded[1]
+            ),
+            "head": kernel("head", (blocks, 1), END_THREADS, plan.head_sums),
+        }
+        tall = plan.padded_rows // ROW_TILE
+        self.forward, self.backward, self.gradients = {}, {}, {}
+        for i in plan.middle:
+            before, after = plan.tile(i), plan.tile(i + 1)
+            stage = STAGES * DEPTH
+            self.forward[i] = kernel(
+                f"forward_{plan.same('forward', i)}",
+                (tall * padded[i + 1] // after, 1),
+                PRODUCT_THREADS,
+                stage * (ROW_TILE + after),
+            )
+            self.backward[i] = kernel(
+                f"backward_{plan.same('backward', i)}",
+                (tall * padded[i] // before, 1),
+                PRODUCT_THREADS,
+                stage * (ROW_TILE + before),
+            )
+            tiles = padded[i] // before * (padded[i + 1] // after)
+            self.gradients[i] = kernel(
+                f"weights_{plan.same('weights', i)}", (tiles, plan.splits[i]), PRODUCT_THREADS, stage * (before + after)
+            )
+
+    def _tensors(self) -> Array:
+        """The table of `Tensor`s in ends.cuh, the loss last."""
+        plan, state = self.plan, self.state
+        last, blocks = len(plan.chain.biases) - 1, plan.cluster
+        wide, outputs = plan.padded[last], plan.chain.widths[-1]
+        head = self.head_sums.reshape(-1)
+        rows: list[list[int]] = []
+        names = iter(state.model.parameters.items())
+        for i, has_bias in enumerate(plan.chain.biases):
+            if i == 0:
+                here = Sums(self.first_sums, blocks, self.first_sums[0].size, plan.padded[1])
+                bias_here = Sums(self.first_sums[0, plan.padded[0] :], blocks, self.first_sums[0].size, 0)
+            elif i == last:
+                here = Sums(head, blocks, plan.head_sums, 1, wide)
+                bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)
+            else:
+                here = Sums(self.sums[i], plan.splits[i], self.sums[i][0].size, plan.padded[i + 1])
+                bias_here = Sums(self.bias_sums[i], plan.splits[i], plan.padded[i + 1], 0)
+            turned = self.turned.get(i)
+            rows.append(self._tensor(*next(names), here, self.weights[i], turned))
+            if has_bias:
+                rows.append(self._tensor(*next(names), bias_here, self.biases[i], None))
+        loss = Sums(head[outputs * wide + outputs :], blocks, plan.head_sums, 0)
+        rows.append([self.address(loss.first), 0, 0, 0, 0, 0, blocks, plan.head_sums, 1, 1, 0, 1, 0, 0])
+        return self.backend.xp.asarray(np.array(rows, np.int64))
+
+    def _tensor(self, name: str, values: Array, sums: Sums, copy: Array, turned: Array | None) -> list[int]:
+        optimizer = self.state.optimizer
+        memories = [self.address(optimizer.arrays[f"{memory}.{name}"]) for memory in optimizer.memories]
+        places = [sums.first, values, copy]
+        return [
+            *(self.address(array) for array in places),
+            0 if turned is None else self.address(turned),
+            *[*memories, 0, 0][:2],
+            sums.blocks,
+            sums.distance,
+            values.size,
+            values.shape[-1],
+            sums.row_step,
+            sums.column_step,
+            copy.shape[-1],
+            0 if turned is None else turned.shape[-1],
+        ]

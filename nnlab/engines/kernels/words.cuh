@@ -1,0 +1,113 @@
+// How activations and gradients wait in the card's memory between two products, and what a sine keeps there.
+//
+// The tensor cores do not look at the last 13 bits of a float32. So with PRODUCTS 1 a number is kept as a word: its bits
+// plus half a unit of the last bit that they do look at. Cut off there, the word is the number rounded to TF32; and less
+// the half unit, it is the whole float32 again. With PRODUCTS 3 a word is the number itself.
+
+constexpr bool SHORT = PRODUCTS == 1;
+constexpr unsigned HALF = 0x1000u, SEEN = 0xffffe000u;
+
+__device__ inline float to_word(float v) { return SHORT ? __uint_as_float(__float_as_uint(v) + HALF) : v; }
+__device__ inline float from_word(float word) { return SHORT ? __uint_as_float(__float_as_uint(word) - HALF) : word; }
+
+// The slope of a sine is a cosine, which its value does not tell. With PRODUCTS 3 it has an array of its own, elsewhere
+// called slopes. With PRODUCTS 1 it takes the 13 free bits, as a whole number from 1 to 8191 for -1 to 1.
+__host__ __device__ constexpr bool has_slopes(int layer) { return !SHORT && ACTIVATION[layer] == SINE; }
+constexpr float TO_WHOLE = 8388608.0f;  // added to a number below 8192, it leaves the nearest whole number in those bits
+
+__device__ inline float pack(float sine, float cosine) {
+    const unsigned rounded = __float_as_uint(sine) + HALF;
+    const unsigned whole = __float_as_uint(fmaf(cosine, 4095.0f, TO_WHOLE + 4096.0f));
+    return __uint_as_float((rounded & SEEN) | (whole & ~SEEN));
+}
+__device__ inline float packed_cosine(float word) {
+    const float whole = __uint_as_float((__float_as_uint(word) & ~SEEN) | __float_as_uint(TO_WHOLE));
+    return (whole - (TO_WHOLE + 4096.0f)) * (1.0f / 4095.0f);
+}
+
+// sin and cos. The phase is first brought near zero by whole quarters (PRODUCTS 1: whole turns) in parts of falling
+// size (Cody and Waite), good up to phases of about 100,000. Polynomials as in float32 libraries; with PRODUCTS 1 the
+// card's own approximation, off by 5e-7 at most, a thousandth of what TF32 rounds away.
+__device__ inline void wave(float phase, float& sine, float& cosine) {
+    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: the sum has no bits left below one
+    if constexpr (SHORT) {
+        const float turns = fmaf(phase, 0.15915494f, ROUND) - ROUND;
+        float rest = fmaf(turns, -6.28125f, phase);
+        rest = fmaf(turns, -1.9353072e-3f, rest);
+        sine = __sinf(rest);
+        cosine = __cosf(rest);
+    } else {
+        const float rounded = fmaf(phase, 0.63661977f, ROUND), quarters = rounded - ROUND;
+        const unsigned quarter = __float_as_uint(rounded);
+        float rest = fmaf(quarters, -1.57079601f, phase);
+        rest = fmaf(quarters, -3.13916473e-7f, rest);
+        rest = fmaf(quarters, -5.39030253e-15f, rest);
+        const float square = rest * rest;
+        float s = fmaf(2.86567956e-6f, square, -1.98559923e-4f);
+        s = fmaf(s, square, 8.33338592e-3f);
+        s = fmaf(s, square, -1.66666672e-1f);
+        s = fmaf(s * square, rest, rest);
+        float c = fmaf(2.44677067e-5f, square, -1.38877297e-3f);
+        c = fmaf(c, square, 4.16666567e-2f);
+        c = fmaf(c, square, -0.5f);
+        c = fmaf(c, square, 1.0f);
+        const unsigned of_sine = __float_as_uint(quarter & 1 ? c : s), of_cosine = __float_as_uint(quarter & 1 ? s : c);
+        sine = __uint_as_float(of_sine ^ (quarter & 2) << 30);
+        cosine = __uint_as_float(of_cosine ^ (quarter + 1 & 2) << 30);
+    }
+}
+
+// What layer L keeps of its sum z: the word of its value, and the slope where that has an array.
+template <int L>
+__device__ inline void keep(float z, float& word, float& slope) {
+    if constexpr (ACTIVATION[L] == SINE) {
+        float sine, cosine;
+        wave(OMEGA[L] * z, sine, cosine);
+        word = SHORT ? pack(sine, cosine) : sine;
+        slope = OMEGA[L] * cosine;
+    } else {
+        activate<L>(z, word, slope);
+        word = to_word(word);
+    }
+}
+
+// The activation's slope, from what was kept.
+template <int L>
+__device__ inline float kept_slope(float word, float slope) {
+    if constexpr (has_slopes(L)) return slope;
+    if constexpr (ACTIVATION[L] == SINE) return OMEGA[L] * packed_cosine(word);
+    const float a = from_word(word);
+    if constexpr (ACTIVATION[L] == TANH) return 1.0f - a * a;
+    if constexpr (ACTIVATION[L] == SIGMOID) return (1.0f - a) * a;
+    if constexpr (ACTIVATION[L] == RELU) return a > 0.0f ? 1.0f : 0.0f;
+    if constexpr (ACTIVATION[L] == LEAKY_RELU) return a > 0.0f ? 1.0f : LEAK;
+    return 1.0f;
+}
+
+// The value that a word of layer L stands for.
+template <int L>
+__device__ inline float kept_value(float word) {
+    if constexpr (SHORT && ACTIVATION[L] == SINE) return __uint_as_float(__float_as_uint(word) & SEEN);
+    return from_word(word);
+}
+
+struct alignas(8) Pair { float at[2]; };
+__device__ inline Pair pair(const float* at) { return *reinterpret_cast<const Pair*>(at); }
+__device__ inline Quad quad(const float* at) { return *reinterpret_cast<const Quad*>(at); }
+// __stcg, because the compiler takes a plain store of a vector apart.
+__device__ inline void put(float* at, const Pair& v) {
+    __stcg(reinterpret_cast<float2*>(at), make_float2(v.at[0], v.at[1]));
+}
+__device__ inline void put(float* at, const Quad& v) {
+    __stcg(reinterpret_cast<float4*>(at), make_float4(v.at[0], v.at[1], v.at[2], v.at[3]));
+}
+
+// Write down what layer L keeps of a vector of sums.
+template <int L, typename Vector>
+__device__ inline void keep_all(float* words, float* slopes, long long at, const Vector& z) {
+    Vector word, slope;
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Vector) / sizeof(float)); ++i) keep<L>(z.at[i], word.at[i], slope.at[i]);
+    put(words + at, word);
+    if (has_slopes(L)) put(slopes + at, slope);
+}
