@@ -48,6 +48,11 @@ class GemmPlan(Plan):
         return _rounded_up(self.rows, ROW_TILE)
 
     @property
+    def at_once(self) -> int:
+        """Blocks of a product that the card runs at the same time."""
+        return BLOCKS_AT_ONCE * self.cluster
+
+    @property
     def middle(self) -> range:
         """The layers that are products."""
         return range(1, len(self.chain.biases) - 1)
@@ -129,7 +134,7 @@ def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan 
     stages = plan.padded_rows // DEPTH
     for layer in plan.middle:
         tiles = (plan.padded[layer] // plan.tile(layer)) * (plan.padded[layer + 1] // plan.tile(layer + 1))
-        plan.splits[layer] = max(1, min(stages, BLOCKS_AT_ONCE * card.multiprocessors // tiles))
+        plan.splits[layer] = max(1, min(stages, plan.at_once // tiles))
     return plan
 
 

@@ -99,23 +99,24 @@ class Products(Loop):
         tall = plan.padded_rows // ROW_TILE
         self.forward, self.backward, self.gradients = {}, {}, {}
         for i in plan.middle:
-            before, after = plan.tile(i), plan.tile(i + 1)
-            stage = STAGES * DEPTH
+            down, across = padded[i] // plan.tile(i), padded[i + 1] // plan.tile(i + 1)  # tiles of the weight
             self.forward[i] = kernel(
                 f"forward_{plan.same('forward', i)}",
-                (tall * padded[i + 1] // after, 1),
+                (across, min(tall, max(1, plan.at_once // across))),
                 PRODUCT_THREADS,
-                stage * (ROW_TILE + after),
+                STAGES * DEPTH * (ROW_TILE + plan.tile(i + 1)),
             )
             self.backward[i] = kernel(
                 f"backward_{plan.same('backward', i)}",
-                (tall * padded[i] // before, 1),
+                (down, min(tall, max(1, plan.at_once // down))),
                 PRODUCT_THREADS,
-                stage * (ROW_TILE + before),
+                STAGES * DEPTH * (ROW_TILE + plan.tile(i)),
             )
-            tiles = padded[i] // before * (padded[i + 1] // after)
             self.gradients[i] = kernel(
-                f"weights_{plan.same('weights', i)}", (tiles, plan.splits[i]), PRODUCT_THREADS, stage * (before + after)
+                f"weights_{plan.same('weights', i)}",
+                (down * across, plan.splits[i]),
+                PRODUCT_THREADS,
+                STAGES * DEPTH * (plan.tile(i) + plan.tile(i + 1)),
             )
 
     def _tensors(self) -> Array:

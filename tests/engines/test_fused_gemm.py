@@ -129,9 +129,8 @@ def built(case, backend):
     model = nn.mlp(sizes, activation=kind, output=output, bias=bias, backend=backend, rng=rng)
     if activation == "sine":
         model = nn.Sequential([nn.Sine(3.0) if isinstance(part, nn.Activation) else part for part in model.layers])
-    state = TrainState(
-        model, LOSSES[loss], optimizer(), cosine(0.01 if loss != "sse" else 0.1 / rows, 40), steps=STEPS, log_every=1
-    )
+    rate = 0.01 if optimizer is Adam else 0.1 / rows if loss == "sse" else 0.5
+    state = TrainState(model, LOSSES[loss], optimizer(), cosine(rate, 40), steps=STEPS, log_every=1)
     state.batch_size, state.batch_seed = batch_size, None if batch_size is None else 3
     state.optimizer.prepare(model.parameters)
     return state, backend.asarray(x), backend.asarray(y)

@@ -117,7 +117,7 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
                     weight_sums[o][i][j] =
                         fmaf(at_output[o], kept_value<LAST - 1>(words[i].at[j]), weight_sums[o][i][j]);
                 }
-                delta.at[j] = to_word(sum * kept_slope<LAST - 1>(words[i].at[j], slope.at[j]));
+                delta.at[j] = to_word(sum * kept_slope<LAST - 1>(slope.at[j]));
             }
             put(before + at, delta);
         }

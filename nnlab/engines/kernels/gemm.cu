@@ -7,51 +7,108 @@
 // weights are zero, and in rows past the last one dLoss/dz is zero.
 
 constexpr int ROW_TILE = 128, COLUMN_TILE = 128, NARROW_TILE = 64;
-constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE);
+constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / ROW_TILE;
 __host__ __device__ constexpr int padded(int level) { return rounded_up(WIDTH[level], NARROW_TILE); }
 __host__ __device__ constexpr int tile(int level) { return padded(level) % COLUMN_TILE ? NARROW_TILE : COLUMN_TILE; }
 
 // Level L + 1 from level L: z = b + a W, and the activation. turned: W the other way around, an output a line.
+// A block takes tiles of rows in its columns; the first stages of the next tile arrive while it works on this one's sums.
 template <int L>
 __device__ void forward(const float* before, const float* turned, const float* bias, float* after, float* slopes) {
-    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L + 1);
+    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L + 1), K_STAGES = IN / DEPTH;
+    using Work = Product<Along<ROW_TILE>, Along<SIZE>>;
     extern __shared__ __align__(16) float shared[];
-    const int left = blockIdx.x % (OUT / SIZE) * SIZE;
-    const long long top = blockIdx.x / (OUT / SIZE) * ROW_TILE;
-    Product<Along<ROW_TILE>, Along<SIZE>> product;
-    product.begin_with(bias + left);
-    product.add(shared, before + top * IN, IN, turned + left * IN, IN, IN / DEPTH);
-    after += top * OUT + left;
-    slopes += top * OUT + left;
-    product.for_each_pair([&](int row, int column, const Pair& z) {
-        keep_all<L>(after, slopes, row * OUT + column, z);
-    });
+    const int left = blockIdx.x * SIZE;
+    Along<ROW_TILE>::Copier a(before + (long long)blockIdx.y * ROW_TILE * IN, IN);
+    typename Along<SIZE>::Copier b(turned + left * IN, IN);
+    int stage = 0, tile = blockIdx.y;
+    auto copy = [&](float* to) {
+        if (tile >= TILES) return;
+        a.copy(to, IN);
+        b.copy(to + Along<ROW_TILE>::FLOATS, IN);
+        if (++stage < K_STAGES) return;
+        stage = 0;
+        tile += gridDim.y;
+        a.from += (long long)gridDim.y * ROW_TILE * IN - IN;
+        b.from -= IN;
+    };
+    Pipeline<Work::FLOATS, decltype(copy)> pipeline(shared, copy);
+    Work product;
+    for (int mine = blockIdx.y; mine < TILES; mine += gridDim.y) {
+        product.begin_with(bias + left);
+        for (int k = 0; k < K_STAGES; ++k) product.add(pipeline.take());
+        const long long corner = (long long)mine * ROW_TILE * OUT + left;
+        product.for_each_pair([&](int row, int column, const Pair& z) {
+            keep_all<L>(after + corner, slopes + corner, row * OUT + column, z);
+        });
+    }
 }
+
+// The words (or slopes) under a tile's sums, brought by the same pipeline in two stages: each has the first or the
+// second half of every warp's 64 rows, in strips of 32 columns.
+template <int SIZE>
+struct Under {
+    static constexpr int LINES = ROW_TILE / 2;
+    __device__ static void copy(float* to, const float* corner, int length, int half) {
+        const int vector = threadIdx.x % 8;
+#pragma unroll
+        for (int i = 0; i < LINES; i += PRODUCT_THREADS / 8) {
+            const int line = i + threadIdx.x / 8, row = line % 32 + 32 * half + line / 32 * 64;
+#pragma unroll
+            for (int strip = 0; strip < SIZE / DEPTH; ++strip)
+                copy16(to + strip * LINES * DEPTH + Along<LINES>::at(line, vector),
+                       corner + row * length + strip * DEPTH + 4 * vector);
+        }
+    }
+    __device__ static Pair read(const float* from, int row, int column) {
+        const int line = row % 32 + row / 64 * 32;
+        from += column / DEPTH * LINES * DEPTH;
+        return pair(from + Along<LINES>::at(line, column % DEPTH / 4) + column % 4);
+    }
+};
 
 // dLoss/dz of layer L - 1, over the activations of level L, from that of layer L: (dz W^T) times the slope.
 template <int L>
 __device__ void backward(const float* after, const float* weight, float* before, const float* slopes) {
-    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L);
+    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L), K_STAGES = OUT / DEPTH;
+    using Work = Product<Along<ROW_TILE>, Along<SIZE>>;
     extern __shared__ __align__(16) float shared[];
-    const int left = blockIdx.x % (IN / SIZE) * SIZE;
-    const long long top = blockIdx.x / (IN / SIZE) * ROW_TILE;
-    before += top * IN + left;
-    slopes += top * IN + left;
-    for (int i = threadIdx.x; i < ROW_TILE * SIZE / 32; i += PRODUCT_THREADS) {
-        const int line = i / (SIZE / 32) * IN + i % (SIZE / 32) * 32;
-        expect(before + line);
-        if (has_slopes(L - 1)) expect(slopes + line);
-    }
-    Product<Along<ROW_TILE>, Along<SIZE>> product;
-    product.add(shared, after + top * OUT, OUT, weight + left * OUT, OUT, OUT / DEPTH);
-    product.for_each_pair([&](int row, int column, Pair gradient) {
-        const int at = row * IN + column;
-        const Pair word = pair(before + at), slope = has_slopes(L - 1) ? pair(slopes + at) : word;
+    const int left = blockIdx.x * SIZE;
+    Along<ROW_TILE>::Copier a(after + (long long)blockIdx.y * ROW_TILE * OUT, OUT);
+    typename Along<SIZE>::Copier b(weight + left * OUT, OUT);
+    int stage = 0, tile = blockIdx.y;
+    auto copy = [&](float* to) {
+        if (tile >= TILES) return;
+        if (stage < K_STAGES) {
+            a.copy(to, OUT);
+            b.copy(to + Along<ROW_TILE>::FLOATS, OUT);
+        } else {
+            const float* under = has_slopes(L - 1) ? slopes : before;
+            Under<SIZE>::copy(to, under + (long long)tile * ROW_TILE * IN + left, IN, stage - K_STAGES);
+        }
+        if (++stage < K_STAGES + 2) return;
+        stage = 0;
+        tile += gridDim.y;
+        a.from += (long long)gridDim.y * ROW_TILE * OUT - OUT;
+        b.from -= OUT;
+    };
+    Pipeline<Work::FLOATS, decltype(copy)> pipeline(shared, copy);
+    Work product;
+    for (int mine = blockIdx.y; mine < TILES; mine += gridDim.y) {
+        product.clear();
+        for (int k = 0; k < K_STAGES; ++k) product.add(pipeline.take());
+        float* corner = before + (long long)mine * ROW_TILE * IN + left;
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
-            gradient.at[i] = to_word(gradient.at[i] * kept_slope<L - 1>(word.at[i], slope.at[i]));
-        put(before + at, gradient);
-    });
+        for (int half = 0; half < 2; ++half) {
+            const float* under = pipeline.take();
+            product.for_each_pair([&](int row, int column, Pair gradient) {
+                const Pair was = Under<SIZE>::read(under, row, column);
+#pragma unroll
+                for (int i = 0; i < 2; ++i) gradient.at[i] = to_word(gradient.at[i] * kept_slope<L - 1>(was.at[i]));
+                put(corner + row * IN + column, gradient);
+            }, 2, half);
+        }
+    }
 }
 
 // The gradients of layer L: a^T dz for its weight, and the sums of dz for its bias. Each blockIdx.y takes its share of
@@ -64,10 +121,19 @@ __device__ void weights(const float* before, const float* after, float* weight_s
     const int left = blockIdx.x % (OUT / WIDE) * WIDE, top = blockIdx.x / (OUT / WIDE) * HIGH;
     const int first = STAGES_OF_ROWS * blockIdx.y / gridDim.y, end = STAGES_OF_ROWS * (blockIdx.y + 1) / gridDim.y;
     const long long row = first * DEPTH;
+    typename Across<HIGH>::Copier a(before + row * IN + top, IN);
+    typename Across<WIDE>::Copier b(after + row * OUT + left, OUT);
+    int asked = first;
+    auto copy = [&](float* to) {
+        if (asked++ >= end) return;
+        a.copy(to, IN);
+        b.copy(to + Across<HIGH>::FLOATS, OUT);
+    };
     Product<Across<HIGH>, Across<WIDE>> product;
+    Pipeline<product.FLOATS, decltype(copy)> pipeline(shared, copy);
     const Lane me;
     const bool also_bias = top == 0 && me.down == 0;
-    product.add(shared, before + row * IN + top, IN, after + row * OUT + left, OUT, end - first, also_bias);
+    for (int stage = first; stage < end; ++stage) product.add(pipeline.take(), also_bias);
     weight_sums += (blockIdx.y * IN + top) * OUT + left;
     product.for_each_pair([&](int row, int column, const Pair& sums) { put(weight_sums + row * OUT + column, sums); });
     if (!also_bias) return;

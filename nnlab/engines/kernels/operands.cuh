@@ -19,23 +19,38 @@ struct Along {
     static constexpr int SIZE = LINES, FLOATS = LINES * DEPTH;
     __device__ static int at(int line, int vector) { return line * DEPTH + 4 * (vector ^ line % 8); }
 
-    __device__ static void copy(float* to, const float* from, int length) {
-        const int line = threadIdx.x / 8, vector = threadIdx.x % 8;
+    // A thread's share of copying a stage: every so many lines one vector.
+    struct Copier {
+        int line = threadIdx.x / 8, vector = threadIdx.x % 8, to = at(line, vector);
+        const float* from;
+        __device__ Copier(const float* tile, int length) : from(tile + line * length + 4 * vector) {}
+        __device__ void copy(float* tile, int length) {
 #pragma unroll
-        for (int i = 0; i < SIZE; i += PRODUCT_THREADS / 8)
-            copy16(to + at(line + i, vector), from + (line + i) * length + 4 * vector);
-    }
-    __device__ static const float* next(const float* from, int) { return from + DEPTH; }
+            for (int i = 0; i < SIZE; i += PRODUCT_THREADS / 8) copy16(tile + to + i * DEPTH, from + i * length);
+            from += DEPTH;
+        }
+    };
 
-    // The piece that begins at line `first` and at k, as the left operand of an mma: 16 lines of 8 k.
-    __device__ static void left(unsigned (&a)[4], const float* tile, int first, int k, Lane me) {
-        read_matrices(a[0], a[1], a[2], a[3], tile + at(first + me.lane % 16, k / 4 + me.lane / 16));
-    }
-    // Two pieces of a right operand: 8 lines of 8 k, and 8 more.
-    __device__ static void right(unsigned* b, const float* tile, int first, int k, Lane me) {
-        const int line = first + me.lane / 16 * 8 + me.lane % 8;
-        read_matrices(b[0], b[1], b[2], b[3], tile + at(line, k / 4 + me.lane / 8 % 2));
-    }
+    // A lane's share of reading pieces for an mma; the first line is its warp's.
+    struct Left {  // 16 lines of 8 k
+        int mine[DEPTH / 8];
+        __device__ Left(int first, Lane me) {
+            for (int k = 0; k < DEPTH / 8; ++k) mine[k] = at(first + me.lane % 16, 2 * k + me.lane / 16);
+        }
+        __device__ void read(unsigned (&a)[4], const float* tile, int piece, int k) const {
+            read_matrices(a[0], a[1], a[2], a[3], tile + mine[k / 8] + piece * 16 * DEPTH);
+        }
+    };
+    struct Right {  // 8 lines of 8 k, and the next 8 lines
+        int mine[DEPTH / 8];
+        __device__ Right(int first, Lane me) {
+            for (int k = 0; k < DEPTH / 8; ++k)
+                mine[k] = at(first + me.lane / 16 * 8 + me.lane % 8, 2 * k + me.lane / 8 % 2);
+        }
+        __device__ void read(unsigned* b, const float* tile, int piece, int k) const {
+            read_matrices(b[0], b[1], b[2], b[3], tile + mine[k / 8] + piece * 8 * DEPTH);
+        }
+    };
 };
 
 // An operand that lies across: DEPTH lines, one for each k, of SIZE numbers.
@@ -44,26 +59,68 @@ struct Across {
     static constexpr int SIZE = COLUMNS, FLOATS = COLUMNS * DEPTH;
     __device__ static int at(int line, int vector) { return line * SIZE + 4 * (vector ^ 2 * (line % 4)); }
 
-    __device__ static void copy(float* to, const float* from, int length) {
-        const int line = threadIdx.x / (SIZE / 4), vector = threadIdx.x % (SIZE / 4);
+    struct Copier {
+        int line = threadIdx.x / (SIZE / 4), vector = threadIdx.x % (SIZE / 4), to = at(line, vector);
+        const float* from;
+        __device__ Copier(const float* tile, int length) : from(tile + line * length + 4 * vector) {}
+        __device__ void copy(float* tile, int length) {
 #pragma unroll
-        for (int i = 0; i < DEPTH; i += 4 * PRODUCT_THREADS / SIZE)
-            copy16(to + at(line + i, vector), from + (line + i) * length + 4 * vector);
-    }
-    __device__ static const float* next(const float* from, int length) { return from + DEPTH * length; }
+            for (int i = 0; i < DEPTH; i += 4 * PRODUCT_THREADS / SIZE) copy16(tile + to + i * SIZE, from + i * length);
+            from += DEPTH * length;
+        }
+    };
 
-    __device__ static unsigned number(const float* tile, int line, int column) {
-        return __float_as_uint(tile[at(line, column / 4) + column % 4]);
-    }
-    __device__ static void left(unsigned (&a)[4], const float* tile, int first, int k, Lane me) {
+    struct Reader {
+        int mine[4];  // by the number of a piece of 8 columns, modulo 4
+        __device__ Reader(int first, Lane me) {
+            for (int piece = 0; piece < 4; ++piece)
+                mine[piece] = at(me.fourth, (first + 8 * piece + me.group) / 4) + me.group % 4;
+        }
+        __device__ unsigned number(const float* tile, int piece, int k) const {
+            return __float_as_uint(tile[mine[piece % 4] + piece / 4 * 32 + k * SIZE]);
+        }
+    };
+    struct Left : Reader {
+        using Reader::Reader;
+        __device__ void read(unsigned (&a)[4], const float* tile, int piece, int k) const {
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            a[i] = number(tile, k + i / 2 * 4 + me.fourth, first + i % 2 * 8 + me.group);
-    }
-    __device__ static void right(unsigned* b, const float* tile, int first, int k, Lane me) {
+            for (int i = 0; i < 4; ++i) a[i] = this->number(tile, 2 * piece + i % 2, k + i / 2 * 4);
+        }
+    };
+    struct Right : Reader {
+        using Reader::Reader;
+        __device__ void read(unsigned* b, const float* tile, int piece, int k) const {
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-            b[i] = number(tile, k + i % 2 * 4 + me.fourth, first + i / 2 * 8 + me.group);
+            for (int i = 0; i < 4; ++i) b[i] = this->number(tile, piece + i / 2, k + i % 2 * 4);
+        }
+    };
+};
+
+// Buffers in shared memory that stages go through, one after another. copy(to) asks for the copies of the next stage.
+template <int FLOATS, typename Copy>
+struct Pipeline {
+    float* shared;
+    Copy copy;
+    int asked = 0, taken = 0;
+
+    __device__ Pipeline(float* shared, Copy copy) : shared(shared), copy(copy) {
+        for (int stage = 0; stage < STAGES - 1; ++stage) ask();
+    }
+    __device__ float* next(int& turn) {
+        float* buffer = shared + turn * FLOATS;
+        turn = turn == STAGES - 1 ? 0 : turn + 1;
+        return buffer;
+    }
+    __device__ void ask() {
+        copy(next(asked));
+        end_of_group();
+    }
+    // The oldest stage, arrived for all threads. They are done with the one before, so that another can be asked for.
+    __device__ const float* take() {
+        await_groups<STAGES - 2>();
+        __syncthreads();
+        ask();
+        return next(taken);
     }
 };
 
@@ -84,11 +141,17 @@ template <class A, class B>
 struct Product {
     static constexpr int HIGH = A::SIZE / 2, WIDE = B::SIZE / 2;     // of a warp's part
     static constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;        // its pieces
-    static constexpr int FLOATS = STAGES * (A::FLOATS + B::FLOATS);  // of shared memory
+    static constexpr int FLOATS = A::FLOATS + B::FLOATS;             // of a stage
     float sums[DOWN][ACROSS][4] = {};
     float column_sums[ACROSS] = {};  // of the numbers of B that pass through this lane, where they are asked for
     Lane me;
+    typename A::Left left{me.down * HIGH, me};
+    typename B::Right right{me.across * WIDE, me};
 
+    __device__ void clear() {
+#pragma unroll
+        for (int i = 0; i < DOWN * ACROSS * 4; ++i) sums[i / (4 * ACROSS)][i / 4 % ACROSS][i % 4] = 0.0f;
+    }
     // Begin every line of sums with the same numbers, one a column.
     __device__ void begin_with(const float* line) {
 #pragma unroll
@@ -101,48 +164,23 @@ struct Product {
             }
     }
 
-    // a, b: the first stage's numbers in the card's memory, in lines of a_length and b_length.
-    __device__ void add(float* shared, const float* a, int a_length, const float* b, int b_length, int stages,
-                        bool with_column_sums = false) {
-        int asked = 0;
-        auto ask = [&] {
-            if (asked < stages) {
-                float* to = shared + asked % STAGES * (A::FLOATS + B::FLOATS);
-                A::copy(to, a, a_length);
-                B::copy(to + A::FLOATS, b, b_length);
-                a = A::next(a, a_length);
-                b = B::next(b, b_length);
-            }
-            ++asked;
-            end_of_group();
-        };
-        for (int stage = 0; stage < STAGES - 1; ++stage) ask();
-        for (int stage = 0; stage < stages; ++stage) {
-            await_groups<STAGES - 2>();
-            __syncthreads();
-            ask();
-            const float* tile = shared + stage % STAGES * (A::FLOATS + B::FLOATS);
-            multiply(tile, tile + A::FLOATS, with_column_sums);
-        }
-    }
-
-    __device__ void multiply(const float* a, const float* b, bool with_column_sums) {
+    // Add a stage's products to the sums. a and b lie in it one behind the other.
+    __device__ void add(const float* stage, bool with_column_sums = false) {
+        const float *a = stage, *b = stage + A::FLOATS;
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 8) {
-            unsigned right[2 * ACROSS];
+            unsigned all[2 * ACROSS];
 #pragma unroll
-            for (int j = 0; j < ACROSS; j += 2)
-                B::right(right + 2 * j, b, me.across * WIDE + 8 * j, k, me);
+            for (int j = 0; j < ACROSS; j += 2) right.read(all + 2 * j, b, j, k);
             if (with_column_sums)
 #pragma unroll
                 for (int j = 0; j < ACROSS; ++j)
-                    column_sums[j] +=
-                        from_word(__uint_as_float(right[2 * j])) + from_word(__uint_as_float(right[2 * j + 1]));
+                    column_sums[j] += from_word(__uint_as_float(all[2 * j])) + from_word(__uint_as_float(all[2 * j + 1]));
 #pragma unroll
             for (int i = 0; i < DOWN; ++i) {
-                unsigned left[4];
-                A::left(left, a, me.down * HIGH + 16 * i, k, me);
-                add_pieces(sums[i], left, right);
+                unsigned piece[4];
+                left.read(piece, a, i, k);
+                add_pieces(sums[i], piece, all);
             }
         }
     }
@@ -162,15 +200,17 @@ struct Product {
             }
     }
 
-    // work(row, column, sums of that and the next column), for all that this lane has.
+    // work(row, column, sums of that and the next column), for all that this lane has in an n-th of its warp's rows.
     template <typename Work>
-    __device__ void for_each_pair(Work work) {
+    __device__ void for_each_pair(Work work, int n = 1, int part = 0) {
 #pragma unroll
-        for (int i = 0; i < 2 * DOWN; ++i)
+        for (int i = 0; i < 2 * DOWN; ++i) {
+            if (i * n / (2 * DOWN) != part) continue;
 #pragma unroll
             for (int j = 0; j < ACROSS; ++j) {
                 const float* two = &sums[i / 2][j][i % 2 * 2];
                 work(me.down * HIGH + 8 * i + me.group, me.across * WIDE + 8 * j + 2 * me.fourth, Pair{two[0], two[1]});
             }
+        }
     }
 };

@@ -71,10 +71,10 @@ __device__ inline void keep(float z, float& word, float& slope) {
     }
 }
 
-// The activation's slope, from what was kept.
+// The activation's slope, from the word that was kept, or from the slope where that has an array.
 template <int L>
-__device__ inline float kept_slope(float word, float slope) {
-    if constexpr (has_slopes(L)) return slope;
+__device__ inline float kept_slope(float word) {
+    if constexpr (has_slopes(L)) return word;
     if constexpr (ACTIVATION[L] == SINE) return OMEGA[L] * packed_cosine(word);
     const float a = from_word(word);
     if constexpr (ACTIVATION[L] == TANH) return 1.0f - a * a;
