@@ -58,7 +58,8 @@ class Products(Loop):
         self.first_sums = xp.empty((blocks, inputs + 1, first), np.float32)
         self.head_sums = xp.empty((blocks, plan.head_sums), np.float32)
         self.sums = {i: xp.empty((plan.splits[i], *plan.padded[i : i + 2]), np.float32) for i in plan.middle}
-        self.bias_sums = {i: xp.empty((plan.splits[i], plan.padded[i + 1]), np.float32) for i in plan.middle}
+        shares = {i: plan.splits[i] * (plan.padded[i] // plan.tile(i)) for i in plan.middle}
+        self.bias_sums = {i: xp.empty((shares[i], plan.padded[i + 1]), np.float32) for i in plan.middle}
         self.tensors = self._tensors()
         self._make_kernels()
 
@@ -136,7 +137,7 @@ class Products(Loop):
                 bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)
             else:
                 here = Sums(self.sums[i], plan.splits[i], self.sums[i][0].size, plan.padded[i + 1])
-                bias_here = Sums(self.bias_sums[i], plan.splits[i], plan.padded[i + 1], 0)
+                bias_here = Sums(self.bias_sums[i], len(self.bias_sums[i]), plan.padded[i + 1], 0)
             turned = self.turned.get(i)
             rows.append(self._tensor(*next(names), here, self.weights[i], turned))
             if has_bias:

@@ -112,7 +112,8 @@ __device__ void backward(const float* after, const float* weight, float* before,
 }
 
 // The gradients of layer L: a^T dz for its weight, and the sums of dz for its bias. Each blockIdx.y takes its share of
-// the rows, and leaves its sums for the update to add up.
+// the rows, and leaves its sums for the update to add up. Blocks that see the same dz share the sums for the bias, so
+// many lines each.
 template <int L>
 __device__ void weights(const float* before, const float* after, float* weight_sums, float* bias_sums) {
     constexpr int IN = padded(L), OUT = padded(L + 1), HIGH = tile(L), WIDE = tile(L + 1);
@@ -131,19 +132,22 @@ __device__ void weights(const float* before, const float* after, float* weight_s
     };
     Product<Across<HIGH>, Across<WIDE>> product;
     Pipeline<product.FLOATS, decltype(copy)> pipeline(shared, copy);
-    const Lane me;
-    const bool also_bias = top == 0 && me.down == 0;
-    for (int stage = first; stage < end; ++stage) product.add(pipeline.take(), also_bias);
+    constexpr int LINES = rounded_up((DEPTH + IN / HIGH - 1) / (IN / HIGH), 4);
+    const int turn = top / HIGH;
+    float bias_sum = 0.0f;
+    for (int stage = first; stage < end; ++stage) {
+        const float* arrived = pipeline.take();
+        product.add(arrived);
+        const float* mine = arrived + Across<HIGH>::FLOATS + turn * LINES * WIDE;
+        if (threadIdx.x < WIDE)
+#pragma unroll
+            for (int i = 0; i < LINES; ++i)
+                if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH)
+                    bias_sum += from_word(Across<WIDE>::number(mine, i, threadIdx.x));
+    }
     weight_sums += (blockIdx.y * IN + top) * OUT + left;
     product.for_each_pair([&](int row, int column, const Pair& sums) { put(weight_sums + row * OUT + column, sums); });
-    if (!also_bias) return;
-#pragma unroll
-    for (int j = 0; j < product.ACROSS; ++j) {
-        float sum = product.column_sums[j];
-        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
-        if (me.fourth == 0) bias_sums[blockIdx.y * OUT + left + me.across * product.WIDE + 8 * j + me.group] = sum;
-    }
+    if (threadIdx.x < WIDE) bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + threadIdx.x] = bias_sum;
 }
 
 // A kernel for each layer that differs from the ones before; the plan lists them.

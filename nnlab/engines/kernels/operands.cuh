@@ -70,6 +70,10 @@ struct Across {
         }
     };
 
+    __device__ static float number(const float* tile, int line, int column) {
+        return tile[at(line, column / 4) + column % 4];
+    }
+
     struct Reader {
         int mine[4];  // by the number of a piece of 8 columns, modulo 4
         __device__ Reader(int first, Lane me) {
@@ -143,7 +147,6 @@ struct Product {
     static constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;        // its pieces
     static constexpr int FLOATS = A::FLOATS + B::FLOATS;             // of a stage
     float sums[DOWN][ACROSS][4] = {};
-    float column_sums[ACROSS] = {};  // of the numbers of B that pass through this lane, where they are asked for
     Lane me;
     typename A::Left left{me.down * HIGH, me};
     typename B::Right right{me.across * WIDE, me};
@@ -165,17 +168,13 @@ struct Product {
     }
 
     // Add a stage's products to the sums. a and b lie in it one behind the other.
-    __device__ void add(const float* stage, bool with_column_sums = false) {
+    __device__ void add(const float* stage) {
         const float *a = stage, *b = stage + A::FLOATS;
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 8) {
             unsigned all[2 * ACROSS];
 #pragma unroll
             for (int j = 0; j < ACROSS; j += 2) right.read(all + 2 * j, b, j, k);
-            if (with_column_sums)
-#pragma unroll
-                for (int j = 0; j < ACROSS; ++j)
-                    column_sums[j] += from_word(__uint_as_float(all[2 * j])) + from_word(__uint_as_float(all[2 * j + 1]));
 #pragma unroll
             for (int i = 0; i < DOWN; ++i) {
                 unsigned piece[4];
