@@ -17,7 +17,7 @@ GEMM_KERNEL = "gemm"
 ROW_TILE, COLUMN_TILE, NARROW_TILE, DEPTH, STAGES = 128, 128, 64, 32, 3  # as in gemm.cu and operands.cuh
 PRODUCT_THREADS, END_THREADS = 128, 512
 BLOCKS_AT_ONCE = 2  # of a product, on a multiprocessor
-MOST_INPUTS, MOST_WIDTH = 64, 1024
+FEW_INPUTS, MOST_INPUTS, MOST_WIDTH = 3, 64, 1024
 MOST_HEAD = 64  # numbers of the last layer's weight that each lane of a warp keeps the gradient of
 LAUNCH = 7e-6  # seconds that a launch takes the host
 CARD_RATE = {1: 140e12, 3: 65e12}  # operations a second of a whole H200, by products
@@ -52,6 +52,20 @@ class GemmPlan(Plan):
         """Blocks of a product that the card runs at the same time."""
         return BLOCKS_AT_ONCE * self.cluster
 
+    def rows_at_once(self, level: int) -> int:
+        """Tiles of rows that blocks take at the same time, each in its columns of a level."""
+        return max(1, min(self.padded_rows // ROW_TILE, self.at_once // (self.padded[level] // self.tile(level))))
+
+    @property
+    def few_inputs(self) -> bool:
+        """Whether the first layer's gradients are summed by the kernel that makes dLoss/dz for it."""
+        return self.chain.widths[0] <= FEW_INPUTS
+
+    @property
+    def first_blocks(self) -> int:
+        """Blocks that leave sums for the gradients of the first layer."""
+        return self.rows_at_once(1) if self.few_inputs else self.cluster
+
     @property
     def middle(self) -> range:
         """The layers that are products."""
@@ -85,7 +99,8 @@ class GemmPlan(Plan):
     def _signature(self, kind: str, layer: int) -> tuple[object, ...]:
         shape = self.padded[layer : layer + 2]
         chain, behind = self.chain, layer if kind == "forward" else layer - 1
-        return shape if kind == "weights" else (shape, chain.activations[behind], chain.omegas[behind])
+        ends = kind == "backward" and layer == 1 and self.few_inputs
+        return shape if kind == "weights" else (shape, chain.activations[behind], chain.omegas[behind], ends)
 
     @property
     def source(self) -> str:
@@ -99,7 +114,8 @@ class GemmPlan(Plan):
         """The launches of a step, in order."""
         forward = (f"forward_{layer}" for layer in self.middle)
         backward = (f"{kind}_{layer}" for layer in reversed(self.middle) for kind in ("weights", "backward"))
-        return ("first_layer", *forward, "head", *backward, "first_gradients", "update_all")
+        ends = () if self.few_inputs else ("first_gradients",)
+        return ("first_layer", *forward, "head", *backward, *ends, "update_all")
 
     @property
     def card_seconds(self) -> float:

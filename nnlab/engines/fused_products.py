@@ -55,7 +55,7 @@ class Products(Loop):
         self.turned = {i: xp.zeros(plan.padded[i : i + 2][::-1], np.float32) for i in plan.middle}
         self.biases = [xp.zeros(width, np.float32) for width in plan.padded[1:]]
         blocks, inputs, first = plan.cluster, plan.chain.widths[0], plan.padded[1]
-        self.first_sums = xp.empty((blocks, inputs + 1, first), np.float32)
+        self.first_sums = xp.empty((plan.first_blocks, inputs + 1, first), np.float32)
         self.head_sums = xp.empty((blocks, plan.head_sums), np.float32)
         self.sums = {i: xp.empty((plan.splits[i], *plan.padded[i : i + 2]), np.float32) for i in plan.middle}
         shares = {i: plan.splits[i] * (plan.padded[i] // plan.tile(i)) for i in plan.middle}
@@ -79,8 +79,9 @@ class Products(Loop):
         )
         for i in reversed(plan.middle):
             self.gradients[i](levels[i], levels[i + 1], self.sums[i], self.bias_sums[i])
-            self.backward[i](levels[i + 1], self.weights[i], levels[i], slopes[i])
-        kernels["first_gradients"](self.x, batch, levels[1], self.first_sums)
+            self.backward[i](levels[i + 1], self.weights[i], levels[i], slopes[i], self.x, batch, self.first_sums)
+        if not plan.few_inputs:
+            kernels["first_gradients"](self.x, batch, levels[1], self.first_sums)
         kernels["update_all"](self.tensors, factors, loss)
 
     def _make_kernels(self) -> None:
@@ -97,21 +98,20 @@ class Products(Loop):
             ),
             "head": kernel("head", (blocks, 1), END_THREADS, plan.head_sums),
         }
-        tall = plan.padded_rows // ROW_TILE
         self.forward, self.backward, self.gradients = {}, {}, {}
         for i in plan.middle:
             down, across = padded[i] // plan.tile(i), padded[i + 1] // plan.tile(i + 1)  # tiles of the weight
             self.forward[i] = kernel(
                 f"forward_{plan.same('forward', i)}",
-                (across, min(tall, max(1, plan.at_once // across))),
+                (across, plan.rows_at_once(i + 1)),
                 PRODUCT_THREADS,
                 STAGES * DEPTH * (ROW_TILE + plan.tile(i + 1)),
             )
             self.backward[i] = kernel(
                 f"backward_{plan.same('backward', i)}",
-                (down, min(tall, max(1, plan.at_once // down))),
+                (down, plan.rows_at_once(i)),
                 PRODUCT_THREADS,
-                STAGES * DEPTH * (ROW_TILE + plan.tile(i)),
+                STAGES * DEPTH * (ROW_TILE + plan.tile(i)) + (i == 1) * 2 * (padded[0] + 1) * plan.tile(i),
             )
             self.gradients[i] = kernel(
                 f"weights_{plan.same('weights', i)}",
@@ -130,8 +130,8 @@ class Products(Loop):
         names = iter(state.model.parameters.items())
         for i, has_bias in enumerate(plan.chain.biases):
             if i == 0:
-                here = Sums(self.first_sums, blocks, self.first_sums[0].size, plan.padded[1])
-                bias_here = Sums(self.first_sums[0, plan.padded[0] :], blocks, self.first_sums[0].size, 0)
+                here = Sums(self.first_sums, plan.first_blocks, self.first_sums[0].size, plan.padded[1])
+                bias_here = Sums(self.first_sums[0, plan.padded[0] :], plan.first_blocks, self.first_sums[0].size, 0)
             elif i == last:
                 here = Sums(head, blocks, plan.head_sums, 1, wide)
                 bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)

@@ -2,11 +2,8 @@
 // outputs are few, and the update. All in float32: they wait for memory, not for arithmetic.
 
 constexpr int END_THREADS = 512, WARPS = END_THREADS / 32;
-constexpr int INPUTS = WIDTH[0], FIRST = padded(1);   // columns of level 1
 constexpr int LAST_WIDTH = padded(LAST);               // columns of level LAST
 #define OF_ENDS extern "C" __global__ void __launch_bounds__(END_THREADS, 1)
-
-__device__ inline long long source_row(const int* batch, int row) { return BATCHED ? batch[row] : row; }
 
 // Level 1, from the inputs.
 OF_ENDS first_layer(const float* x, const int* batch, const float* weight, const float* bias, float* after,

@@ -11,6 +11,10 @@ constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / RO
 __host__ __device__ constexpr int padded(int level) { return rounded_up(WIDTH[level], NARROW_TILE); }
 __host__ __device__ constexpr int tile(int level) { return padded(level) % COLUMN_TILE ? NARROW_TILE : COLUMN_TILE; }
 
+constexpr int INPUTS = WIDTH[0], FIRST = padded(1);  // columns of level 1
+constexpr bool FEW_INPUTS = INPUTS <= 3;
+__device__ inline long long source_row(const int* batch, int row) { return BATCHED ? batch[row] : row; }
+
 // Level L + 1 from level L: z = b + a W, and the activation. turned: W the other way around, an output a line.
 // A block takes tiles of rows in its columns; the first stages of the next tile arrive while it works on this one's sums.
 template <int L>
@@ -38,8 +42,8 @@ __device__ void forward(const float* before, const float* turned, const float* b
         product.begin_with(bias + left);
         for (int k = 0; k < K_STAGES; ++k) product.add(pipeline.take());
         const long long corner = (long long)mine * ROW_TILE * OUT + left;
-        product.for_each_pair([&](int row, int column, const Pair& z) {
-            keep_all<L>(after + corner, slopes + corner, row * OUT + column, z);
+        product.for_each_pair([&](int row, int column, const float* z) {
+            keep_all<L>(after + corner, slopes + corner, row * OUT + column, Pair{z[0], z[1]});
         });
     }
 }
@@ -67,10 +71,55 @@ struct Under {
     }
 };
 
+// Where inputs are few, the gradients of the first layer are summed while dLoss/dz is in registers: over the rows, for
+// each column, dLoss/dz times each input, and times 1 for the bias. Each warp adds up its own columns in shared memory.
+template <class Work>
+struct InputSums {
+    static constexpr int COUNT = INPUTS + 1, FLOATS = 2 * COUNT * 2 * Work::WIDE;
+    float* all;  // [down][input][column]
+    Lane me;
+    __device__ float* mine() { return all + me.down * FLOATS / 2 + me.across * Work::WIDE; }
+
+    __device__ InputSums(float* shared, bool wanted) : all(shared) {
+        for (int i = threadIdx.x; wanted && i < FLOATS; i += PRODUCT_THREADS) all[i] = 0.0f;
+    }
+    // work holds dLoss/dz; first is the tile's first row.
+    __device__ void add(const Work& work, const float* x, const int* batch, int first) {
+        float input[2 * Work::DOWN][COUNT];
+#pragma unroll
+        for (int i = 0; i < 2 * Work::DOWN; ++i) {
+            const float* from = x + source_row(batch, min(first + me.down * Work::HIGH + 8 * i + me.group, ROWS - 1)) * INPUTS;
+#pragma unroll
+            for (int k = 0; k < COUNT; ++k) input[i][k] = k < INPUTS ? from[k] : 1.0f;
+        }
+#pragma unroll
+        for (int j = 0; j < Work::ACROSS; ++j)
+#pragma unroll
+            for (int n = 0; n < 2; ++n)
+#pragma unroll
+                for (int k = 0; k < COUNT; ++k) {
+                    float sum = 0.0f;
+#pragma unroll
+                    for (int i = 0; i < 2 * Work::DOWN; ++i)
+                        sum = fmaf(work.sums[i / 2][j][i % 2 * 2 + n], input[i][k], sum);
+                    for (int lanes = 4; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+                    if (me.group == 0) mine()[k * 2 * Work::WIDE + 8 * j + 2 * me.fourth + n] += sum;
+                }
+    }
+    // A line for each input, of FIRST numbers.
+    __device__ void store(float* sums) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < FLOATS / 2; i += PRODUCT_THREADS)
+            sums[i / (2 * Work::WIDE) * FIRST + i % (2 * Work::WIDE)] = all[i] + all[i + FLOATS / 2];
+    }
+};
+
 // dLoss/dz of layer L - 1, over the activations of level L, from that of layer L: (dz W^T) times the slope.
 template <int L>
-__device__ void backward(const float* after, const float* weight, float* before, const float* slopes) {
+__device__ void backward(const float* after, const float* weight, float* before, const float* slopes, const float* x,
+                         const int* batch, float* sums) {
     constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L), K_STAGES = OUT / DEPTH;
+    constexpr bool LAST_STOP = L == 1 && FEW_INPUTS;
     using Work = Product<Along<ROW_TILE>, Along<SIZE>>;
     extern __shared__ __align__(16) float shared[];
     const int left = blockIdx.x * SIZE;
@@ -94,6 +143,7 @@ __device__ void backward(const float* after, const float* weight, float* before,
     };
     Pipeline<Work::FLOATS, decltype(copy)> pipeline(shared, copy);
     Work product;
+    InputSums<Work> inputs(shared + (LAST_STOP ? STAGES * Work::FLOATS : 0), LAST_STOP);
     for (int mine = blockIdx.y; mine < TILES; mine += gridDim.y) {
         product.clear();
         for (int k = 0; k < K_STAGES; ++k) product.add(pipeline.take());
@@ -101,14 +151,16 @@ __device__ void backward(const float* after, const float* weight, float* before,
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const float* under = pipeline.take();
-            product.for_each_pair([&](int row, int column, Pair gradient) {
+            product.for_each_pair([&](int row, int column, float* gradient) {
                 const Pair was = Under<SIZE>::read(under, row, column);
 #pragma unroll
-                for (int i = 0; i < 2; ++i) gradient.at[i] = to_word(gradient.at[i] * kept_slope<L - 1>(was.at[i]));
-                put(corner + row * IN + column, gradient);
+                for (int i = 0; i < 2; ++i) gradient[i] *= kept_slope<L - 1>(was.at[i]);
+                if (!LAST_STOP) put(corner + row * IN + column, Pair{to_word(gradient[0]), to_word(gradient[1])});
             }, 2, half);
         }
+        if constexpr (LAST_STOP) inputs.add(product, x, batch, mine * ROW_TILE);
     }
+    if constexpr (LAST_STOP) inputs.store(sums + blockIdx.y * (INPUTS + 1) * FIRST + left);
 }
 
 // The gradients of layer L: a^T dz for its weight, and the sums of dz for its bias. Each blockIdx.y takes its share of
@@ -146,7 +198,9 @@ __device__ void weights(const float* before, const float* after, float* weight_s
                     bias_sum += from_word(Across<WIDE>::number(mine, i, threadIdx.x));
     }
     weight_sums += (blockIdx.y * IN + top) * OUT + left;
-    product.for_each_pair([&](int row, int column, const Pair& sums) { put(weight_sums + row * OUT + column, sums); });
+    product.for_each_pair([&](int row, int column, const float* sums) {
+        put(weight_sums + row * OUT + column, Pair{sums[0], sums[1]});
+    });
     if (threadIdx.x < WIDE) bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + threadIdx.x] = bias_sum;
 }
 
@@ -157,8 +211,9 @@ __device__ void weights(const float* before, const float* after, float* weight_s
         forward<L>(before, turned, bias, after, slopes);                                                       \
     }
 #define BACKWARD(L)                                                                                            \
-    OF_PRODUCTS backward_##L(const float* after, const float* weight, float* before, const float* slopes) {    \
-        backward<L>(after, weight, before, slopes);                                                            \
+    OF_PRODUCTS backward_##L(const float* after, const float* weight, float* before, const float* slopes,      \
+                             const float* x, const int* batch, float* sums) {                                  \
+        backward<L>(after, weight, before, slopes, x, batch, sums);                                            \
     }
 #define WEIGHTS(L)                                                                                             \
     OF_PRODUCTS weights_##L(const float* before, const float* after, float* weight_sums, float* bias_sums) {   \

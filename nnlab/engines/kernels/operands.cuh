@@ -199,7 +199,7 @@ struct Product {
             }
     }
 
-    // work(row, column, sums of that and the next column), for all that this lane has in an n-th of its warp's rows.
+    // work(row, column, the sums of that and the next column), for all that this lane has in an n-th of its warp's rows.
     template <typename Work>
     __device__ void for_each_pair(Work work, int n = 1, int part = 0) {
 #pragma unroll
@@ -207,8 +207,8 @@ struct Product {
             if (i * n / (2 * DOWN) != part) continue;
 #pragma unroll
             for (int j = 0; j < ACROSS; ++j) {
-                const float* two = &sums[i / 2][j][i % 2 * 2];
-                work(me.down * HIGH + 8 * i + me.group, me.across * WIDE + 8 * j + 2 * me.fourth, Pair{two[0], two[1]});
+                work(me.down * HIGH + 8 * i + me.group, me.across * WIDE + 8 * j + 2 * me.fourth,
+                     &sums[i / 2][j][i % 2 * 2]);
             }
         }
     }
