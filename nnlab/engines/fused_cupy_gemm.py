@@ -13,9 +13,9 @@ from nnlab.optim import TrainState
 
 
 class Grid(ClusterKernel):
-    """A kernel of blocks in two dimensions, which takes arrays."""
+    """A kernel of blocks in up to three dimensions, which takes arrays."""
 
-    def __init__(self, source: str, name: str, *, blocks: tuple[int, int], threads: int, shared_bytes: int) -> None:
+    def __init__(self, source: str, name: str, *, blocks: tuple[int, ...], threads: int, shared_bytes: int) -> None:
         super().__init__(source, name, cluster=1, threads=threads, shared_bytes=shared_bytes)
         self.grid = blocks
 
@@ -30,7 +30,7 @@ class CupyProducts(Products):
         self.source = plan.source
         super().__init__(plan, state, x, y)
 
-    def kernel(self, name: str, blocks: tuple[int, int], threads: int, floats: int) -> Callable[..., None]:
+    def kernel(self, name: str, blocks: tuple[int, ...], threads: int, floats: int) -> Callable[..., None]:
         return Grid(self.source, name, blocks=blocks, threads=threads, shared_bytes=4 * floats)
 
     def address(self, array: Array) -> int:

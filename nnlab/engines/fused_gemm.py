@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import prod
 
 from nnlab.engines.fused_network import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
@@ -30,7 +31,7 @@ LIMITS = f"two or more hidden layers of up to {MOST_WIDTH} columns, up to {MOST_
 class GemmPlan(Plan):
     """`cluster` is how many multiprocessors the card has; `blocks` are counted from it."""
 
-    splits: dict[int, int] = field(default_factory=dict)  # of the rows, in the gradients of a middle layer's weight
+    splits: dict[int, int] = field(default_factory=dict)  # of the rows, in the gradients of a group's weights
 
     @property
     def products(self) -> int:
@@ -55,6 +56,23 @@ class GemmPlan(Plan):
     def rows_at_once(self, level: int) -> int:
         """Tiles of rows that blocks take at the same time, each in its columns of a level."""
         return max(1, min(self.padded_rows // ROW_TILE, self.at_once // (self.padded[level] // self.tile(level))))
+
+    def tiles_of_weight(self, layer: int) -> tuple[int, int]:
+        """Blocks of a middle layer's weight, down and across."""
+        return self.padded[layer] // self.tile(layer), self.padded[layer + 1] // self.tile(layer + 1)
+
+    @property
+    def groups(self) -> dict[int, list[int]]:
+        """Middle layers whose gradients are one launch, by the first of them."""
+        found: dict[int, list[int]] = {}
+        for layer in self.middle:
+            found.setdefault(self.same("weights", layer), []).append(layer)
+        return found
+
+    @property
+    def delta_levels(self) -> list[int]:
+        """Levels at which dLoss/dz is written down."""
+        return list(range(2 if self.few_inputs else 1, len(self.padded) - 1))
 
     @property
     def few_inputs(self) -> bool:
@@ -88,8 +106,14 @@ class GemmPlan(Plan):
     @property
     def memory_bytes(self) -> int:
         """Device memory beside the model's own, but for what is small."""
-        levels = sum(self.padded[layer + 1] * (1 + self.has_slopes(layer)) for layer in range(len(self.padded) - 2))
-        sums = sum(self.splits[layer] * self.padded[layer] * self.padded[layer + 1] for layer in self.middle)
+        levels = sum(
+            width * (1 + (self.has_slopes(level - 1) or level in self.delta_levels))
+            for level, width in enumerate(self.padded[1:-1], 1)
+        )
+        sums = sum(
+            self.splits[group] * len(layers) * self.padded[group] * self.padded[group + 1]
+            for group, layers in self.groups.items()
+        )
         return 4 * (self.padded_rows * levels + sums)
 
     def same(self, kind: str, layer: int) -> int:
@@ -113,9 +137,10 @@ class GemmPlan(Plan):
     def kernels(self) -> tuple[str, ...]:
         """The launches of a step, in order."""
         forward = (f"forward_{layer}" for layer in self.middle)
-        backward = (f"{kind}_{layer}" for layer in reversed(self.middle) for kind in ("weights", "backward"))
+        backward = (f"backward_{layer}" for layer in reversed(self.middle))
+        weights = (f"weights_{group}" for group in self.groups)
         ends = () if self.few_inputs else ("first_gradients",)
-        return ("first_layer", *forward, "head", *backward, *ends, "update_all")
+        return ("first_layer", *forward, "head", *backward, *weights, *ends, "update_all")
 
     @property
     def card_seconds(self) -> float:
@@ -147,10 +172,9 @@ def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan 
     sizes = constants(chain, run, 1, PRODUCT_THREADS, PRODUCTS=products)
     shared = 4 * STAGES * DEPTH * (ROW_TILE + COLUMN_TILE)
     plan = GemmPlan(GEMM_KERNEL, chain, card.multiprocessors, PRODUCT_THREADS, shared, 0, sizes)
-    stages = plan.padded_rows // DEPTH
-    for layer in plan.middle:
-        tiles = (plan.padded[layer] // plan.tile(layer)) * (plan.padded[layer + 1] // plan.tile(layer + 1))
-        plan.splits[layer] = max(1, min(stages, plan.at_once // tiles))
+    for group, layers in plan.groups.items():
+        blocks = prod(plan.tiles_of_weight(group)) * len(layers)
+        plan.splits[group] = max(1, min(plan.padded_rows // DEPTH, plan.at_once // blocks))
     return plan
 
 

@@ -33,7 +33,7 @@ class Products(Loop):
     plan: GemmPlan
 
     @abstractmethod
-    def kernel(self, name: str, blocks: tuple[int, int], threads: int, floats: int) -> Callable[..., None]:
+    def kernel(self, name: str, blocks: tuple[int, ...], threads: int, floats: int) -> Callable[..., None]:
         """A kernel of the plan's source, to be called with arrays. floats: of shared memory."""
 
     @abstractmethod
@@ -46,10 +46,13 @@ class Products(Loop):
         xp = b.xp
         self.x, self.y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
         self.no_rows = xp.zeros(1, np.int32)
-        nothing = xp.zeros(4, np.float32)
+        self.nothing = xp.zeros(4, np.float32)
         hidden = range(1, len(plan.padded) - 1)
         self.levels = {i: xp.empty((plan.padded_rows, plan.padded[i]), np.float32) for i in hidden}
-        self.slopes = {i: xp.empty_like(self.levels[i]) if plan.has_slopes(i - 1) else nothing for i in hidden}
+        self.slopes = {i: xp.empty_like(self.levels[i]) if plan.has_slopes(i - 1) else self.nothing for i in hidden}
+        self.deltas = {
+            i: self.slopes[i] if plan.has_slopes(i - 1) else xp.empty_like(self.levels[i]) for i in plan.delta_levels
+        }
         last = len(plan.chain.biases) - 1
         self.weights = [xp.zeros(plan.padded[i : i + 2], np.float32) for i in range(last + 1)]
         self.turned = {i: xp.zeros(plan.padded[i : i + 2][::-1], np.float32) for i in plan.middle}
@@ -57,8 +60,9 @@ class Products(Loop):
         blocks, inputs, first = plan.cluster, plan.chain.widths[0], plan.padded[1]
         self.first_sums = xp.empty((plan.first_blocks, inputs + 1, first), np.float32)
         self.head_sums = xp.empty((blocks, plan.head_sums), np.float32)
-        self.sums = {i: xp.empty((plan.splits[i], *plan.padded[i : i + 2]), np.float32) for i in plan.middle}
-        shares = {i: plan.splits[i] * (plan.padded[i] // plan.tile(i)) for i in plan.middle}
+        splits = {i: plan.splits[plan.same("weights", i)] for i in plan.middle}
+        self.sums = {i: xp.empty((splits[i], *plan.padded[i : i + 2]), np.float32) for i in plan.middle}
+        shares = {i: splits[i] * (plan.padded[i] // plan.tile(i)) for i in plan.middle}
         self.bias_sums = {i: xp.empty((shares[i], plan.padded[i + 1]), np.float32) for i in plan.middle}
         self.tensors = self._tensors()
         self._make_kernels()
@@ -70,18 +74,28 @@ class Products(Loop):
 
     def _step(self, loss: Array, factors: Array, batch: Array) -> None:
         plan, kernels = self.plan, self.kernels
-        levels, slopes, last = self.levels, self.slopes, len(plan.chain.biases) - 1
+        levels, slopes, deltas, last = self.levels, self.slopes, self.deltas, len(plan.chain.biases) - 1
         kernels["first_layer"](self.x, batch, self.weights[0], self.biases[0], levels[1], slopes[1])
         for i in plan.middle:
             self.forward[i](levels[i], self.turned[i], self.biases[i], levels[i + 1], slopes[i + 1])
         kernels["head"](
-            self.y, batch, self.weights[last], self.biases[last], levels[last], slopes[last], self.head_sums
+            self.y,
+            batch,
+            self.weights[last],
+            self.biases[last],
+            levels[last],
+            slopes[last],
+            deltas[last],
+            self.head_sums,
         )
         for i in reversed(plan.middle):
-            self.gradients[i](levels[i], levels[i + 1], self.sums[i], self.bias_sums[i])
-            self.backward[i](levels[i + 1], self.weights[i], levels[i], slopes[i], self.x, batch, self.first_sums)
+            under = slopes[i] if plan.has_slopes(i - 1) else levels[i]
+            before = deltas.get(i, self.nothing)
+            self.backward[i](deltas[i + 1], self.weights[i], under, before, self.x, batch, self.first_sums)
+        for group, tasks in self.tasks.items():
+            self.gradients[group](tasks)
         if not plan.few_inputs:
-            kernels["first_gradients"](self.x, batch, levels[1], self.first_sums)
+            kernels["first_gradients"](self.x, batch, deltas[1], self.first_sums)
         kernels["update_all"](self.tensors, factors, loss)
 
     def _make_kernels(self) -> None:
@@ -100,7 +114,7 @@ class Products(Loop):
         }
         self.forward, self.backward, self.gradients = {}, {}, {}
         for i in plan.middle:
-            down, across = padded[i] // plan.tile(i), padded[i + 1] // plan.tile(i + 1)  # tiles of the weight
+            down, across = plan.tiles_of_weight(i)
             self.forward[i] = kernel(
                 f"forward_{plan.same('forward', i)}",
                 (across, plan.rows_at_once(i + 1)),
@@ -113,11 +127,23 @@ class Products(Loop):
                 PRODUCT_THREADS,
                 STAGES * DEPTH * (ROW_TILE + plan.tile(i)) + (i == 1) * 2 * (padded[0] + 1) * plan.tile(i),
             )
-            self.gradients[i] = kernel(
-                f"weights_{plan.same('weights', i)}",
-                (down * across, plan.splits[i]),
+        self.tasks = {}
+        for group, layers in plan.groups.items():
+            down, across = plan.tiles_of_weight(group)
+            self.gradients[group] = kernel(
+                f"weights_{group}",
+                (down * across, plan.splits[group], len(layers)),
                 PRODUCT_THREADS,
-                STAGES * DEPTH * (plan.tile(i) + plan.tile(i + 1)),
+                STAGES * DEPTH * (plan.tile(group) + plan.tile(group + 1)),
+            )
+            self.tasks[group] = self._table(
+                [
+                    [
+                        self.address(array)
+                        for array in (self.levels[i], self.deltas[i + 1], self.sums[i], self.bias_sums[i])
+                    ]
+                    for i in layers
+                ]
             )
 
     def _tensors(self) -> Array:
@@ -136,7 +162,7 @@ class Products(Loop):
                 here = Sums(head, blocks, plan.head_sums, 1, wide)
                 bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)
             else:
-                here = Sums(self.sums[i], plan.splits[i], self.sums[i][0].size, plan.padded[i + 1])
+                here = Sums(self.sums[i], len(self.sums[i]), self.sums[i][0].size, plan.padded[i + 1])
                 bias_here = Sums(self.bias_sums[i], len(self.bias_sums[i]), plan.padded[i + 1], 0)
             turned = self.turned.get(i)
             rows.append(self._tensor(*next(names), here, self.weights[i], turned))
@@ -144,6 +170,9 @@ class Products(Loop):
                 rows.append(self._tensor(*next(names), bias_here, self.biases[i], None))
         loss = Sums(head[outputs * wide + outputs :], blocks, plan.head_sums, 0)
         rows.append([self.address(loss.first), 0, 0, 0, 0, 0, blocks, plan.head_sums, 1, 1, 0, 1, 0, 0])
+        return self._table(rows)
+
+    def _table(self, rows: list[list[int]]) -> Array:
         return self.backend.xp.asarray(np.array(rows, np.int64))
 
     def _tensor(self, name: str, values: Array, sums: Sums, copy: Array, turned: Array | None) -> list[int]:

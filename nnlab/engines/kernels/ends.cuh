@@ -58,13 +58,13 @@ OF_ENDS first_gradients(const float* x, const int* batch, const float* after, fl
         sums[(blockIdx.x * (INPUTS + 1) + input) * FIRST + i] = shared[i];
 }
 
-// The last layer, the loss, and dLoss/dz over the activations of level LAST. A warp takes a row, each lane two columns
+// The last layer, the loss, and dLoss/dz of the layer before (over the slopes, where they have an array). A warp takes a row, each lane two columns
 // of every 64. Each block leaves LAST_WIDTH sums of the weight's gradient for each output, the outputs' of the bias,
 // and its share of the loss.
 constexpr int PAIRS = LAST_WIDTH / 64, HEAD_SUMS = OUTPUTS * LAST_WIDTH + OUTPUTS + 1;
 
-OF_ENDS head(const float* y, const int* batch, const float* weight, const float* bias, float* before,
-             const float* slopes, float* sums) {
+OF_ENDS head(const float* y, const int* batch, const float* weight, const float* bias, const float* before,
+             const float* slopes, float* deltas, float* sums) {
     extern __shared__ __align__(16) float shared[];  // the weight, an output a line; later the sums
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     for (int i = threadIdx.x; i < OUTPUTS * LAST_WIDTH; i += END_THREADS)
@@ -116,7 +116,7 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
                 }
                 delta.at[j] = to_word(sum * kept_slope<LAST - 1>(slope.at[j]));
             }
-            put(before + at, delta);
+            put(deltas + at, delta);
         }
     }
     __syncthreads();

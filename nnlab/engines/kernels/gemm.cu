@@ -2,9 +2,9 @@
 // layer between the first and the last one product forward, two backward, each with what belongs to it done on the sums
 // while they are in registers. ends.cuh has the kernels of the first and the last layer and of the update.
 //
-// Level l is what lies between layer l - 1 and layer l: an array of PADDED_ROWS x padded(l) words. It holds activations
-// until the product backward writes the gradients dLoss/dz over them, number by number. Padding does no harm: its
-// weights are zero, and in rows past the last one dLoss/dz is zero.
+// Level l is what lies between layer l - 1 and layer l: PADDED_ROWS x padded(l) words of activations, as many of
+// dLoss/dz, and slopes where they need an array; dLoss/dz then takes their place, number by number. Padding does no harm:
+// its weights are zero, and in rows past the last one dLoss/dz is zero.
 
 constexpr int ROW_TILE = 128, COLUMN_TILE = 128, NARROW_TILE = 64;
 constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / ROW_TILE;
@@ -114,9 +114,10 @@ struct InputSums {
     }
 };
 
-// dLoss/dz of layer L - 1, over the activations of level L, from that of layer L: (dz W^T) times the slope.
+// dLoss/dz of layer L - 1 from that of layer L: (dz W^T) times the slope. under: where the slope is told, the words of
+// level L or the slopes; `before` may be the same array.
 template <int L>
-__device__ void backward(const float* after, const float* weight, float* before, const float* slopes, const float* x,
+__device__ void backward(const float* after, const float* weight, const float* under, float* before, const float* x,
                          const int* batch, float* sums) {
     constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L), K_STAGES = OUT / DEPTH;
     constexpr bool LAST_STOP = L == 1 && FEW_INPUTS;
@@ -132,7 +133,6 @@ __device__ void backward(const float* after, const float* weight, float* before,
             a.copy(to, OUT);
             b.copy(to + Along<ROW_TILE>::FLOATS, OUT);
         } else {
-            const float* under = has_slopes(L - 1) ? slopes : before;
             Under<SIZE>::copy(to, under + (long long)tile * ROW_TILE * IN + left, IN, stage - K_STAGES);
         }
         if (++stage < K_STAGES + 2) return;
@@ -150,9 +150,9 @@ __device__ void backward(const float* after, const float* weight, float* before,
         float* corner = before + (long long)mine * ROW_TILE * IN + left;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const float* under = pipeline.take();
+            const float* arrived = pipeline.take();
             product.for_each_pair([&](int row, int column, float* gradient) {
-                const Pair was = Under<SIZE>::read(under, row, column);
+                const Pair was = Under<SIZE>::read(arrived, row, column);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) gradient[i] *= kept_slope<L - 1>(was.at[i]);
                 if (!LAST_STOP) put(corner + row * IN + column, Pair{to_word(gradient[0]), to_word(gradient[1])});
@@ -163,19 +163,22 @@ __device__ void backward(const float* after, const float* weight, float* before,
     if constexpr (LAST_STOP) inputs.store(sums + blockIdx.y * (INPUTS + 1) * FIRST + left);
 }
 
-// The gradients of layer L: a^T dz for its weight, and the sums of dz for its bias. Each blockIdx.y takes its share of
-// the rows, and leaves its sums for the update to add up. Blocks that see the same dz share the sums for the bias, so
-// many lines each.
+// The gradients of layers as wide as L (blockIdx.z says which): a^T dz for the weight, the sums of dz for the bias. Each
+// blockIdx.y takes its share of the rows, and leaves its sums for the update to add up. Blocks that see the same dz share
+// the sums for the bias, so many lines each.
+struct Task { const float *before, *after; float *weight_sums, *bias_sums; };
+
 template <int L>
-__device__ void weights(const float* before, const float* after, float* weight_sums, float* bias_sums) {
+__device__ void weights(const Task* tasks) {
     constexpr int IN = padded(L), OUT = padded(L + 1), HIGH = tile(L), WIDE = tile(L + 1);
     constexpr long long STAGES_OF_ROWS = PADDED_ROWS / DEPTH;
     extern __shared__ __align__(16) float shared[];
+    const Task task = tasks[blockIdx.z];
     const int left = blockIdx.x % (OUT / WIDE) * WIDE, top = blockIdx.x / (OUT / WIDE) * HIGH;
     const int first = STAGES_OF_ROWS * blockIdx.y / gridDim.y, end = STAGES_OF_ROWS * (blockIdx.y + 1) / gridDim.y;
     const long long row = first * DEPTH;
-    typename Across<HIGH>::Copier a(before + row * IN + top, IN);
-    typename Across<WIDE>::Copier b(after + row * OUT + left, OUT);
+    typename Across<HIGH>::Copier a(task.before + row * IN + top, IN);
+    typename Across<WIDE>::Copier b(task.after + row * OUT + left, OUT);
     int asked = first;
     auto copy = [&](float* to) {
         if (asked++ >= end) return;
@@ -197,11 +200,11 @@ __device__ void weights(const float* before, const float* after, float* weight_s
                 if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH)
                     bias_sum += from_word(Across<WIDE>::number(mine, i, threadIdx.x));
     }
-    weight_sums += (blockIdx.y * IN + top) * OUT + left;
+    float* corner = task.weight_sums + (blockIdx.y * IN + top) * OUT + left;
     product.for_each_pair([&](int row, int column, const float* sums) {
-        put(weight_sums + row * OUT + column, Pair{sums[0], sums[1]});
+        put(corner + row * OUT + column, Pair{sums[0], sums[1]});
     });
-    if (threadIdx.x < WIDE) bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + threadIdx.x] = bias_sum;
+    if (threadIdx.x < WIDE) task.bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + threadIdx.x] = bias_sum;
 }
 
 // A kernel for each layer that differs from the ones before; the plan lists them.
@@ -210,12 +213,10 @@ __device__ void weights(const float* before, const float* after, float* weight_s
     OF_PRODUCTS forward_##L(const float* before, const float* turned, const float* bias, float* after, float* slopes) { \
         forward<L>(before, turned, bias, after, slopes);                                                       \
     }
-#define BACKWARD(L)                                                                                            \
-    OF_PRODUCTS backward_##L(const float* after, const float* weight, float* before, const float* slopes,      \
-                             const float* x, const int* batch, float* sums) {                                  \
-        backward<L>(after, weight, before, slopes, x, batch, sums);                                            \
+#define BACKWARD(L)                                                                                             \
+    OF_PRODUCTS backward_##L(const float* after, const float* weight, const float* under, float* before,        \
+                             const float* x, const int* batch, float* sums) {                                   \
+        backward<L>(after, weight, under, before, x, batch, sums);                                              \
     }
-#define WEIGHTS(L)                                                                                             \
-    OF_PRODUCTS weights_##L(const float* before, const float* after, float* weight_sums, float* bias_sums) {   \
-        weights<L>(before, after, weight_sums, bias_sums);                                                     \
-    }
+#define WEIGHTS(L) \
+    OF_PRODUCTS weights_##L(const Task* tasks) { weights<L>(tasks); }

@@ -13,7 +13,7 @@ static int THREADS, CLUSTER = 1, SHARED_BYTES = 16;
 #define __shared__
 #define __align__(n)
 #define __forceinline__ inline
-struct Place { unsigned x, y; };
+struct Place { unsigned x, y, z; };
 static Place blockIdx, gridDim, blockDim;
 struct float2 { float x, y; };
 struct float4 { float x, y, z, w; };
@@ -76,16 +76,15 @@ template <typename... P, size_t... I>
 static void call(void (*f)(P...), void** with, std::index_sequence<I...>) { f(static_cast<P>(with[I])...); }
 template <typename... P>
 static void call(void (*f)(P...), void** with) { call(f, with, std::index_sequence_for<P...>()); }
-static void run_grid(unsigned across, unsigned down, int threads, unsigned seed) {
+static void run_grid(unsigned across, unsigned down, unsigned deep, int threads, unsigned seed) {
     THREADS = threads;
-    gridDim = {across, down};
-    blockDim = {unsigned(threads), 1};
+    gridDim = {across, down, deep};
+    blockDim = {unsigned(threads), 1, 1};
     given.resize(threads);
-    for (unsigned y = 0; y < down; ++y)
-        for (unsigned x = 0; x < across; ++x) {
-            blockIdx = {x, y};
-            copies.assign(threads, {{}});
-            memset(shared, 0xff, sizeof shared);
-            launch([] { body_of_kernel(); }, seed);
-        }
+    for (unsigned block = 0; block < across * down * deep; ++block) {
+        blockIdx = {block % across, block / across % down, block / across / down};
+        copies.assign(threads, {{}});
+        memset(shared, 0xff, sizeof shared);
+        launch([] { body_of_kernel(); }, seed);
+    }
 }

@@ -12,9 +12,10 @@ from nnlab.engines.fused_products import Products
 
 HERE = Path(__file__).parent
 RUN = """
-extern "C" void run(const char* name, void** with, unsigned across, unsigned down, int threads, unsigned seed) {
+extern "C" void run(const char* name, void** with, unsigned across, unsigned down, unsigned deep,
+                    int threads, unsigned seed) {
     TABLE
-    run_grid(across, down, threads, seed);
+    run_grid(across, down, deep, threads, seed);
 }
 """
 
@@ -52,7 +53,7 @@ class HostProducts(Products):
 
         def run(*arrays):
             addresses = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
-            self.library.run(name.encode(), addresses, *blocks, threads, ctypes.c_uint(self.seed))
+            self.library.run(name.encode(), addresses, *(*blocks, 1)[:3], threads, ctypes.c_uint(self.seed))
 
         return run
 
