@@ -14,7 +14,7 @@ from nnlab.engines.fused import Loop
 from nnlab.engines.fused_gemm import DEPTH, END_THREADS, PRODUCT_THREADS, ROW_TILE, STAGES, GemmPlan
 from nnlab.optim import TrainState
 
-UPDATE_THREADS = 256
+UPDATE_THREADS, MANY_BLOCKS = 256, 32  # as in ends.cuh
 
 
 class Sums(NamedTuple):
@@ -105,7 +105,7 @@ class Products(Loop):
         across = -(-largest // UPDATE_THREADS)
         self.kernels = {
             "load": kernel("load", (across, tensors - 1), UPDATE_THREADS, 0),
-            "update_all": kernel("update_all", (across, tensors), UPDATE_THREADS, 0),
+            "update_all": kernel("update_all", (self.update_blocks, tensors), UPDATE_THREADS, UPDATE_THREADS),
             "first_layer": kernel("first_layer", (4 * blocks, 1), END_THREADS, 0),
             "first_gradients": kernel(
                 "first_gradients", (blocks, -(-(padded[0] + 1) // 4)), END_THREADS, 4 * padded[1]
@@ -170,6 +170,10 @@ class Products(Loop):
                 rows.append(self._tensor(*next(names), bias_here, self.biases[i], None))
         loss = Sums(head[outputs * wide + outputs :], blocks, plan.head_sums, 0)
         rows.append([self.address(loss.first), 0, 0, 0, 0, 0, blocks, plan.head_sums, 1, 1, 0, 1, 0, 0])
+        # As update_all deals numbers to blocks of threads.
+        self.update_blocks = max(
+            -(-size // (32 if many > MANY_BLOCKS else UPDATE_THREADS)) for *_, many, _, size, _, _, _, _, _ in rows
+        )
         return self._table(rows)
 
     def _table(self, rows: list[list[int]]) -> Array:

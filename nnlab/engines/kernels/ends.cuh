@@ -163,16 +163,31 @@ extern "C" __global__ void load(const Tensor* tensors) {
 }
 
 // The blocks' sums added up in order, and the optimiser's step; blockIdx.y says for which tensor. The last "tensor" is
-// the loss, which is only written down. factor: the optimiser's numbers of this step.
-extern "C" __global__ void update_all(const Tensor* tensors, const float* factor, float* loss) {
+// the loss, which is only written down. factor: the optimiser's numbers of this step. Where many blocks left sums, the
+// eight warps take an eighth of them each.
+constexpr int UPDATE_THREADS = 256, UPDATE_WARPS = UPDATE_THREADS / 32, MANY_BLOCKS = 32;
+
+extern "C" __global__ void __launch_bounds__(UPDATE_THREADS) update_all(const Tensor* tensors, const float* factor,
+                                                                        float* loss) {
+    extern __shared__ __align__(16) float shared[];  // UPDATE_THREADS
     const Tensor tensor = tensors[blockIdx.y];
-    const int i = blockIdx.x * blockDim.x + threadIdx.x, columns = tensor.columns;
-    if (i >= tensor.size) return;
-    const int row = i / columns, column = i % columns;
-    const float* from = tensor.sums + row * tensor.row_step + column * tensor.column_step;
+    const int shares = tensor.blocks > MANY_BLOCKS ? UPDATE_WARPS : 1, at_once = UPDATE_THREADS / shares;
+    const int share = threadIdx.x / at_once, i = blockIdx.x * at_once + threadIdx.x % at_once;
+    const int columns = tensor.columns, row = i / columns, column = i % columns;
     float sum = 0.0f;
+    if (i < tensor.size) {
+        const float* from = tensor.sums + row * tensor.row_step + column * tensor.column_step;
+        const int end = tensor.blocks * (share + 1) / shares;
 #pragma unroll 16
-    for (int block = 0; block < tensor.blocks; ++block) sum += from[block * tensor.distance];
+        for (int block = tensor.blocks * share / shares; block < end; ++block) sum += from[block * tensor.distance];
+    }
+    if (shares > 1) {
+        shared[threadIdx.x] = sum;
+        __syncthreads();
+        sum = 0.0f;
+        for (int warp = 0; warp < UPDATE_WARPS; ++warp) sum += shared[warp * 32 + threadIdx.x % 32];
+    }
+    if (i >= tensor.size || share > 0) return;
     if (blockIdx.y == gridDim.y - 1) {
         *loss = sum;
         return;
