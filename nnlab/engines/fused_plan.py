@@ -21,7 +21,17 @@ SOURCES = {
     "loop_rows": ("network.cuh", "cluster.cuh", "loop_rows.cu"),
     "loop_weights": ("network.cuh", "cluster.cuh", "shards.cuh", "loop_weights.cu"),
     "tile": ("network.cuh", "mma.cuh", "tile.cu"),
-    "gemm": ("network.cuh", "mma.cuh", "async.cuh", "words.cuh", "operands.cuh", "gemm.cu", "ends.cuh"),
+    "gemm": (
+        "network.cuh",
+        "mma.cuh",
+        "async.cuh",
+        "levels.cuh",
+        "operands.cuh",
+        "first.cuh",
+        "gemm.cu",
+        "last.cuh",
+        "update.cuh",
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from nnlab.engines.fused import Loop
 from nnlab.engines.fused_gemm import DEPTH, END_THREADS, PRODUCT_THREADS, ROW_TILE, STAGES, GemmPlan
 from nnlab.optim import TrainState
 
-UPDATE_THREADS, MANY_BLOCKS = 256, 32  # as in ends.cuh
+UPDATE_THREADS, MANY_BLOCKS = 256, 32  # as in update.cuh
 
 
 class Sums(NamedTuple):
@@ -147,7 +147,7 @@ class Products(Loop):
             )
 
     def _tensors(self) -> Array:
-        """The table of `Tensor`s in ends.cuh, the loss last."""
+        """The table of `Tensor`s in update.cuh, the loss last."""
         plan, state = self.plan, self.state
         last, blocks = len(plan.chain.biases) - 1, plan.cluster
         wide, outputs = plan.padded[last], plan.chain.widths[-1]

@@ -1,19 +1,11 @@
 // Training steps of networks too wide for a block's shared memory, as a sequence of kernels over all rows: for each
 // layer between the first and the last one product forward, two backward, each with what belongs to it done on the sums
-// while they are in registers. ends.cuh has the kernels of the first and the last layer and of the update.
+// while they are in registers. first.cuh, last.cuh and update.cuh have the kernels
+// around them.
 //
 // Level l is what lies between layer l - 1 and layer l: PADDED_ROWS x padded(l) words of activations, as many of
 // dLoss/dz, and slopes where they need an array; dLoss/dz then takes their place, number by number. Padding does no harm:
 // its weights are zero, and in rows past the last one dLoss/dz is zero.
-
-constexpr int ROW_TILE = 128, COLUMN_TILE = 128, NARROW_TILE = 64;
-constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / ROW_TILE;
-__host__ __device__ constexpr int padded(int level) { return rounded_up(WIDTH[level], NARROW_TILE); }
-__host__ __device__ constexpr int tile(int level) { return padded(level) % COLUMN_TILE ? NARROW_TILE : COLUMN_TILE; }
-
-constexpr int INPUTS = WIDTH[0], FIRST = padded(1);  // columns of level 1
-constexpr bool FEW_INPUTS = INPUTS <= 3;
-__device__ inline long long source_row(const int* batch, int row) { return BATCHED ? batch[row] : row; }
 
 // Level L + 1 from level L: z = b + a W, and the activation. turned: W the other way around, an output a line.
 // A block takes tiles of rows in its columns; the first stages of the next tile arrive while it works on this one's sums.
@@ -68,49 +60,6 @@ struct Under {
         const int line = row % 32 + row / 64 * 32;
         from += column / DEPTH * LINES * DEPTH;
         return pair(from + Along<LINES>::at(line, column % DEPTH / 4) + column % 4);
-    }
-};
-
-// Where inputs are few, the gradients of the first layer are summed while dLoss/dz is in registers: over the rows, for
-// each column, dLoss/dz times each input, and times 1 for the bias. Each warp adds up its own columns in shared memory.
-template <class Work>
-struct InputSums {
-    static constexpr int COUNT = INPUTS + 1, FLOATS = 2 * COUNT * 2 * Work::WIDE;
-    float* all;  // [down][input][column]
-    Lane me;
-    __device__ float* mine() { return all + me.down * FLOATS / 2 + me.across * Work::WIDE; }
-
-    __device__ InputSums(float* shared, bool wanted) : all(shared) {
-        for (int i = threadIdx.x; wanted && i < FLOATS; i += PRODUCT_THREADS) all[i] = 0.0f;
-    }
-    // work holds dLoss/dz; first is the tile's first row.
-    __device__ void add(const Work& work, const float* x, const int* batch, int first) {
-        float input[2 * Work::DOWN][COUNT];
-#pragma unroll
-        for (int i = 0; i < 2 * Work::DOWN; ++i) {
-            const float* from = x + source_row(batch, min(first + me.down * Work::HIGH + 8 * i + me.group, ROWS - 1)) * INPUTS;
-#pragma unroll
-            for (int k = 0; k < COUNT; ++k) input[i][k] = k < INPUTS ? from[k] : 1.0f;
-        }
-#pragma unroll
-        for (int j = 0; j < Work::ACROSS; ++j)
-#pragma unroll
-            for (int n = 0; n < 2; ++n)
-#pragma unroll
-                for (int k = 0; k < COUNT; ++k) {
-                    float sum = 0.0f;
-#pragma unroll
-                    for (int i = 0; i < 2 * Work::DOWN; ++i)
-                        sum = fmaf(work.sums[i / 2][j][i % 2 * 2 + n], input[i][k], sum);
-                    for (int lanes = 4; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-                    if (me.group == 0) mine()[k * 2 * Work::WIDE + 8 * j + 2 * me.fourth + n] += sum;
-                }
-    }
-    // A line for each input, of FIRST numbers.
-    __device__ void store(float* sums) {
-        __syncthreads();
-        for (int i = threadIdx.x; i < FLOATS / 2; i += PRODUCT_THREADS)
-            sums[i / (2 * Work::WIDE) * FIRST + i % (2 * Work::WIDE)] = all[i] + all[i + FLOATS / 2];
     }
 };
 

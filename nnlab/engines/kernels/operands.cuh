@@ -184,19 +184,29 @@ struct Product {
         }
     }
 
-    // One piece of A with all of B. Small terms first, each term for all sums, so that many are under way at a time.
+    // One piece of A with all of B. The tensor cores round sums toward zero, which adds up over many: with PRODUCTS 3 the
+    // three terms, small ones first, begin at zero, and are added to the sum by an ordinary addition.
     __device__ static void add_pieces(float (&sums)[ACROSS][4], const unsigned (&left)[4],
                                       const unsigned (&right)[2 * ACROSS]) {
         const Parts<4> a(left);
         const Parts<2 * ACROSS> b(right);
+        if constexpr (SHORT) {
 #pragma unroll
-        for (int term = PRODUCTS - 1; term >= 0; --term)
+            for (int j = 0; j < ACROSS; ++j) multiply(sums[j], a.high, b.high, j);
+        } else {
+            float fresh[ACROSS][4] = {};
 #pragma unroll
-            for (int j = 0; j < ACROSS; ++j) {
-                const auto& p = term == 2 ? a.low : a.high;
-                const auto& q = term == 1 ? b.low : b.high;
-                mma(sums[j], p[0], p[1], p[2], p[3], q[2 * j], q[2 * j + 1]);
-            }
+            for (int j = 0; j < ACROSS; ++j) multiply(fresh[j], a.low, b.high, j);
+#pragma unroll
+            for (int j = 0; j < ACROSS; ++j) multiply(fresh[j], a.high, b.low, j);
+#pragma unroll
+            for (int j = 0; j < ACROSS; ++j) multiply(fresh[j], a.high, b.high, j);
+#pragma unroll
+            for (int i = 0; i < 4 * ACROSS; ++i) sums[i / 4][i % 4] += fresh[i / 4][i % 4];
+        }
+    }
+    __device__ static void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2 * ACROSS], int j) {
+        mma(c, a[0], a[1], a[2], a[3], b[2 * j], b[2 * j + 1]);
     }
 
     // work(row, column, the sums of that and the next column), for all that this lane has in an n-th of its warp's rows.

@@ -1,8 +1,13 @@
-// How activations and gradients wait in the card's memory between two products, and what a sine keeps there.
+// What lies between two layers, in the card's memory: how wide it is, and how its numbers are written.
 //
 // The tensor cores do not look at the last 13 bits of a float32. So with PRODUCTS 1 a number is kept as a word: its bits
 // plus half a unit of the last bit that they do look at. Cut off there, the word is the number rounded to TF32; and less
 // the half unit, it is the whole float32 again. With PRODUCTS 3 a word is the number itself.
+
+constexpr int ROW_TILE = 128, COLUMN_TILE = 128, NARROW_TILE = 64;
+constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / ROW_TILE;
+__host__ __device__ constexpr int padded(int level) { return rounded_up(WIDTH[level], NARROW_TILE); }
+__host__ __device__ constexpr int tile(int level) { return padded(level) % COLUMN_TILE ? NARROW_TILE : COLUMN_TILE; }
 
 constexpr bool SHORT = PRODUCTS == 1;
 constexpr unsigned HALF = 0x1000u, SEEN = 0xffffe000u;

@@ -1,0 +1,103 @@
+// The first layer, whose inputs are few: in float32, for it waits for memory and not for arithmetic.
+
+constexpr int INPUTS = WIDTH[0], FIRST = padded(1);  // columns of level 1
+constexpr bool FEW_INPUTS = INPUTS <= 3;
+__device__ inline long long source_row(const int* batch, int row) { return BATCHED ? batch[row] : row; }
+constexpr int END_THREADS = 512, WARPS = END_THREADS / 32;
+#define OF_ENDS extern "C" __global__ void __launch_bounds__(END_THREADS, 1)
+
+// Level 1, from the inputs.
+OF_ENDS first_layer(const float* x, const int* batch, const float* weight, const float* bias, float* after,
+                    float* slopes) {
+    for (int i = blockIdx.x * END_THREADS + threadIdx.x; i < PADDED_ROWS * (FIRST / 4); i += gridDim.x * END_THREADS) {
+        const int row = i / (FIRST / 4), column = i % (FIRST / 4) * 4;
+        const float* from = x + source_row(batch, min(row, ROWS - 1)) * INPUTS;
+        Quad z = quad(bias + column);
+#pragma unroll 8
+        for (int k = 0; k < INPUTS; ++k) {
+            const float value = from[k];
+            const Quad w = quad(weight + k * FIRST + column);
+#pragma unroll
+            for (int j = 0; j < 4; ++j) z.at[j] = fmaf(value, w.at[j], z.at[j]);
+        }
+        keep_all<0>(after, slopes, (long long)row * FIRST + column, z);
+    }
+}
+
+// The gradients of the first layer: for each input (blockIdx.y has four of them; behind the last one comes the bias,
+// whose input is 1) the sum over rows of the input times dLoss/dz. Each blockIdx.x leaves (INPUTS + 1) x FIRST sums.
+OF_ENDS first_gradients(const float* x, const int* batch, const float* after, float* sums) {
+    constexpr int AT_ONCE = END_THREADS / (FIRST / 4);  // rows
+    extern __shared__ __align__(16) float shared[];     // 4 x FIRST
+    const int column = threadIdx.x % (FIRST / 4) * 4, mine = threadIdx.x / (FIRST / 4);
+    const int input = blockIdx.y * 4;
+    float sum[4][4] = {};
+    if (mine < AT_ONCE)
+#pragma unroll 4
+        for (int row = blockIdx.x * AT_ONCE + mine; row < ROWS; row += gridDim.x * AT_ONCE) {
+            const float* from = x + source_row(batch, row) * INPUTS;
+            const Quad delta = quad(after + (long long)row * FIRST + column);
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                const float value = input + i < INPUTS ? from[input + i] : 1.0f;
+#pragma unroll
+                for (int j = 0; j < 4; ++j) sum[i][j] = fmaf(value, from_word(delta.at[j]), sum[i][j]);
+            }
+        }
+    for (int turn = 0; turn < AT_ONCE; ++turn) {  // in order: the same bits every time
+        if (mine == turn)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    float& total = shared[i * FIRST + column + j];
+                    total = turn ? total + sum[i][j] : sum[i][j];
+                }
+        __syncthreads();
+    }
+    for (int i = threadIdx.x; i < min(4, INPUTS + 1 - input) * FIRST; i += END_THREADS)
+        sums[(blockIdx.x * (INPUTS + 1) + input) * FIRST + i] = shared[i];
+}
+
+// Where inputs are few, the gradients of the first layer are summed while dLoss/dz is in registers: over the rows, for
+// each column, dLoss/dz times each input, and times 1 for the bias. Each warp adds up its own columns in shared memory.
+template <class Work>
+struct InputSums {
+    static constexpr int COUNT = INPUTS + 1, FLOATS = 2 * COUNT * 2 * Work::WIDE;
+    float* all;  // [down][input][column]
+    Lane me;
+    __device__ float* mine() { return all + me.down * FLOATS / 2 + me.across * Work::WIDE; }
+
+    __device__ InputSums(float* shared, bool wanted) : all(shared) {
+        for (int i = threadIdx.x; wanted && i < FLOATS; i += PRODUCT_THREADS) all[i] = 0.0f;
+    }
+    // work holds dLoss/dz; first is the tile's first row.
+    __device__ void add(const Work& work, const float* x, const int* batch, int first) {
+        float input[2 * Work::DOWN][COUNT];
+#pragma unroll
+        for (int i = 0; i < 2 * Work::DOWN; ++i) {
+            const float* from = x + source_row(batch, min(first + me.down * Work::HIGH + 8 * i + me.group, ROWS - 1)) * INPUTS;
+#pragma unroll
+            for (int k = 0; k < COUNT; ++k) input[i][k] = k < INPUTS ? from[k] : 1.0f;
+        }
+#pragma unroll
+        for (int j = 0; j < Work::ACROSS; ++j)
+#pragma unroll
+            for (int n = 0; n < 2; ++n)
+#pragma unroll
+                for (int k = 0; k < COUNT; ++k) {
+                    float sum = 0.0f;
+#pragma unroll
+                    for (int i = 0; i < 2 * Work::DOWN; ++i)
+                        sum = fmaf(work.sums[i / 2][j][i % 2 * 2 + n], input[i][k], sum);
+                    for (int lanes = 4; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
+                    if (me.group == 0) mine()[k * 2 * Work::WIDE + 8 * j + 2 * me.fourth + n] += sum;
+                }
+    }
+    // A line for each input, of FIRST numbers.
+    __device__ void store(float* sums) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < FLOATS / 2; i += PRODUCT_THREADS)
+            sums[i / (2 * Work::WIDE) * FIRST + i % (2 * Work::WIDE)] = all[i] + all[i + FLOATS / 2];
+    }
+};
