@@ -11,7 +11,9 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.cli import main
-from nnlab.lessons.recorded import cub, label, quality, sweep, thumbnails
+from nnlab.errors import DataFileError
+from nnlab.images import psnr, render
+from nnlab.lessons.recorded import cub, first_recorded, label, quality, recording, sweep, thumbnails
 from nnlab.training import constant, load_checkpoint
 
 
@@ -47,6 +49,20 @@ def test_the_diary_network_has_the_diary_size_and_start():
     assert model.parameters["2.weight"].std() == pytest.approx(1, abs=0.05)
     assert cub.DIARY.schedule(0) == 0.01
     np.testing.assert_allclose(cub.coordinates(cub.DIARY, np.array([-1.0, 1.0])), [0, 1])
+
+
+@pytest.mark.parametrize("name", ["cub-pyramid64", "cub-diary"])
+def test_a_painter_draws_what_was_recorded(name):
+    """The one ends in a sigmoid; the other in logits, with coordinates from 0 to 1."""
+    host = nnlab.backend("numpy")
+    drawn = render(cub.painter(name, host), 200, 200, backend=host)
+    assert psnr(cub.cub(200), drawn, data_range=1.0) == pytest.approx(recording(name)["trained_db"][-1], abs=0.05)
+
+
+def test_the_first_name_that_has_been_recorded_is_taken():
+    assert first_recorded("cub-nobody", "cub-diary", "cub-pyramid64") == "cub-diary"
+    with pytest.raises(DataFileError, match="cub-none"):
+        first_recorded("cub-nobody", "cub-none")
 
 
 def test_the_cub_is_ink_on_paper():

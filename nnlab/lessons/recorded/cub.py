@@ -7,6 +7,7 @@ against the drawing at 400 x 400.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from nnlab import nn
 from nnlab.backends import Array, Backend
 from nnlab.datasets import data_path
 from nnlab.images import constant_image, pixel_centres, psnr, read_image, render, resize, to_unit
+from nnlab.lessons.recorded import recording
 from nnlab.lessons.recorded.thumbnails import encode
 from nnlab.optim import Schedule, TrainState
-from nnlab.training import SGD, Adam, cosine, fit, save_checkpoint
+from nnlab.training import SGD, Adam, cosine, fit, load_checkpoint, save_checkpoint
 
 SIZE, SEED = 200, 0
 FRAMES, SHOWN = (1, 2, 5, 10, 15, 20, 30, 40), 120  # which of the 40 moments are kept as pictures, and their side
@@ -88,10 +90,21 @@ def build(run: Run, b: Backend) -> nn.Sequential:
     return model
 
 
+def draws(model: nn.Sequential, run: Run) -> Callable[[Array], Array]:
+    """The network as a function of pixel centres (n, 2) in [-1, 1]; it tells the ink there, (n, 1), from 0 to 1."""
+    squash = nn.sigmoid if run.loss == "bce_with_logits" else lambda z: z
+    return lambda centres: squash(model(coordinates(run, centres)))
+
+
 def ink(model: nn.Sequential, run: Run, size: int) -> np.ndarray:
     """The network's picture at size x size, ink from 0 to 1."""
-    squash = nn.sigmoid if run.loss == "bce_with_logits" else lambda z: z
-    return render(lambda z: squash(model(coordinates(run, z))), size, size, backend=model.backend)
+    return render(draws(model, run), size, size, backend=model.backend)
+
+
+def painter(name: str, b: Backend) -> Callable[[Array], Array]:
+    """The trained network of a recording such as "cub-pyramid64", from its checkpoint, as `draws` has it."""
+    path = data_path(f"checkpoints/{name}.safetensors")
+    return draws(load_checkpoint(path, backend=b).model, Run(**recording(name)["run"]))
 
 
 def paint(name: str, b: Backend, engine: str, checkpoint: Path | None = None) -> dict[str, Any]:
