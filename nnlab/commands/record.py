@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _device(Path(arguments.device), arguments.backend)
     import nnlab
     from nnlab.errors import UnknownName
-    from nnlab.lessons.recorded import cub, making, on_card, port, quality, sweep
+    from nnlab.lessons.recorded import cub, making, on_card, port, quality, staircase, sweep
 
     tables = {
         "siren-quality": quality.record,
@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         "port-email": port.email,
         "lessons-h200": on_card.record,
         "port-cub": port.cub,
+        "staircase-h200": staircase.record,
     }
     names = (*tables, *(f"cub-{name}" for name in cub.RUNS))
     if arguments.name is None:

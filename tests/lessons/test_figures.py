@@ -119,6 +119,22 @@ def test_bands_show_the_median_run_between_percentiles():
     plt.close(fig)
 
 
+def test_dots_stand_under_their_roofs():
+    dots = [figures.Dot("a", 2.0, 1e12, 8e12), figures.Dot("b", 100.0, 4e12, 8e12)]
+    fig = figures.roofline(dots, memory=1e12, roofs={"fast": 8e12})
+    ax = fig.axes[0]
+    slope, flat = ax.lines[0], ax.lines[1]
+    assert slope.get_ydata() == pytest.approx(1e12 * np.array(slope.get_xdata()))
+    assert (slope.get_xdata()[-1], slope.get_ydata()[-1]) == (8.0, 8e12)  # the corner
+    assert (flat.get_xdata()[0], flat.get_ydata()[0]) == (8.0, 8e12)
+    assert [text.get_text() for text in ax.texts] == ["1", "2"]
+    assert [text.xy for text in ax.texts] == [(2.0, 1e12), (100.0, 4e12)]
+    words = figures.roofline_words(dots, memory=1e12)
+    assert words == "a: 2 operations a byte, 50% of its roof; b: 100 operations a byte, 50% of its roof."
+    with pytest.raises(ValueError, match="at least one dot"):
+        figures.roofline([], memory=1e12, roofs={"fast": 8e12})
+
+
 @pytest.mark.parametrize(
     ("arrays", "draw"),
     [

@@ -38,6 +38,7 @@ MAKE = {
     "Signals": widgets.Signals,
     "Sines": widgets.Sines,
     "Dispatch": widgets.Dispatch,
+    "Climb": widgets.Climb,
 }
 WRONG = {
     "Products": [{"rows": 0}, {"inner": 3}, {"columns": -1}],
@@ -56,6 +57,7 @@ WRONG = {
     "Signals": [{"gain": -1.0}, {"gain": 0.0}, {"coordinates": "0 to 2"}],
     "Sines": [{"omega_0": 7}, {"width": 100}],
     "Dispatch": [{"rows": 3}, {"width": 0}, {"layers": 5}],
+    "Climb": [{"width": 7}, {"side": 0}, {"card": "H100"}],
 }
 
 

@@ -64,7 +64,8 @@ def staircase(stairs: Sequence[Stair], *, card: str = "an H200", size: tuple[flo
         ax.annotate(_shown(seconds), (last, row), (12, 0), textcoords="offset points", va="center", fontsize=9)
     ax.set_yticks(rows, [stair.label for stair in stairs])
     ax.set(xscale="log", xlabel="seconds an epoch", ylim=(len(stairs) - 0.4, -0.6))
-    ax.set_xlim(min(times) / 2, max(times) * 6)
+    least = min(known for stair in stairs for kind in _MARKS if (known := getattr(stair, kind)) is not None)
+    ax.set_xlim(min(min(times) / 2, least / 1.4), max(times) * 6)
     ax.grid(visible=False, axis="y")
     fig.legend(loc="outside upper center", ncols=4, fontsize=9)
     return fig

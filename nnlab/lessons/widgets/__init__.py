@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 _FILES = {
+    "Climb": "climb",
     "Codec": "codec",
     "Coverage": "coverage",
     "Crash": "crash",
@@ -31,6 +32,7 @@ _FILES = {
 }
 
 __all__ = [
+    "Climb",
     "Codec",
     "Coverage",
     "Crash",
