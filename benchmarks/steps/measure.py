@@ -24,6 +24,7 @@ MODULES = {"torch": "torch_peers", "jax": "jax_peers", "cupy": "cupy_port", "skl
 PACKAGES = ("nnlab", "numpy", "torch", "jax", "scikit-learn", "cupy-cuda12x", "cupy-cuda13x", "numba")
 THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 SAMPLE_SECONDS = 0.05  # that one turn should take
+PAUSE_SECONDS = 0.05  # before a turn
 
 
 def fields(device: str) -> tuple[Field, list[str]]:
@@ -82,6 +83,9 @@ def _in_turns(ready: dict[str, Contestant], what: str, rounds: int) -> dict[str,
 
 
 def _sample(contestant: Contestant, what: str, count: int) -> float:
+    """Seconds of `count` steps, after a pause and an untimed step: the threads of whoever went before spin a while."""
+    time.sleep(PAUSE_SECONDS)
+    getattr(contestant, what)(1)
     contestant.wait()
     start = time.perf_counter()
     getattr(contestant, what)(count)

@@ -2,124 +2,171 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from nnlab.engines.compiled import have_numba
 from nnlab.errors import EngineCannot
 from nnlab.nn.activations import Function, activation
 from nnlab.nn.layers import Activation, Layer, Linear, Sine
 from nnlab.nn.sequential import Sequential
 
+LANES = 16  # from this width on, the compiled loops along a row fill the processor's vectors
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A linear layer's place in the engine: up to `tile` rows, and where a tile's "weight" and "bias" gradients go."""
+
+    linear: Linear
+    tile: int
+    first: bool
+    part: dict[str, np.ndarray]
+
 
 class Stage:
-    """a = f(x W + b) for tiles of up to `tile` rows.
+    """a = f(x W + b) for tiles of rows, here with f(z) = z.
 
-    gradients: sums over the tiles since `clear`, by the model's names. A backward pass overwrites what its forward
-    pass left in the buffers, since nothing needs it afterwards.
+    A backward pass overwrites what its forward pass left in the buffers, since nothing needs it afterwards.
     """
 
-    def __init__(self, place: int, linear: Linear, tile: int, *, first: bool) -> None:
-        dtype = linear.backend.dtype
-        self.names = {key: f"{place}.{key}" for key in linear.parameters}
+    def __init__(self, slot: Slot) -> None:
+        linear, tile, dtype = slot.linear, slot.tile, slot.linear.backend.dtype
         self.weight, self.bias = linear.parameters["weight"], linear.parameters.get("bias")
-        self.first = first
+        self.first, self.part = slot.first, slot.part
         self.z = np.empty((tile, linear.outputs), dtype)
         self.down = np.empty((tile, linear.inputs), dtype)
         self.ones = np.ones((1, tile), dtype)
-        self.gradients = {self.names[key]: np.zeros_like(value) for key, value in linear.parameters.items()}
-        self.tile_gradients = {name: np.empty_like(value) for name, value in self.gradients.items()}
-
-    def clear(self) -> None:
-        for value in self.gradients.values():
-            value.fill(0.0)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         self.x = x
         z = self.z[: len(x)]
         np.matmul(x, self.weight, out=z)
-        if self.bias is not None:
-            z += self.bias
         return self.activate(z)
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
-        """Takes dLoss/da (and spoils it), adds to the gradients, gives dLoss/dx; the first stage gives nothing new."""
+        """Takes dLoss/da (and spoils it), fills `part`, gives dLoss/dx; the first stage gives nothing new."""
         gradient = self.slope(gradient)
-        rows = len(gradient)
-        self._add("weight", self.x.T, gradient)
-        if self.bias is not None:
-            self._add("bias", self.ones[:, :rows], gradient)
+        np.matmul(self.x.T, gradient, out=self.part["weight"])
         if self.first:
             return gradient
-        down = self.down[:rows]
-        np.matmul(gradient, self.weight.T, out=down)
+        down = self.down[: len(gradient)]
+        product = np.matmul if gradient.shape[1] > 1 else np.multiply  # one column: BLAS takes five times as long
+        product(gradient, self.weight.T, out=down)
         return down
 
     def activate(self, z: np.ndarray) -> np.ndarray:
+        """f(z + b) from z = x W, which it may spoil."""
+        if self.bias is not None:
+            z += self.bias
         return z
 
     def slope(self, gradient: np.ndarray) -> np.ndarray:
+        """dLoss/dz from dLoss/da, and its column sums in the bias's part."""
+        if self.bias is not None:
+            np.matmul(self.ones[:, : len(gradient)], gradient, out=self.part["bias"].reshape(1, -1))
         return gradient
-
-    def _add(self, key: str, left: np.ndarray, gradient: np.ndarray) -> None:
-        name = self.names[key]
-        part = self.tile_gradients[name]
-        np.matmul(left, gradient, out=part.reshape(len(left), -1))  # a bias is a row of ones times the gradient
-        self.gradients[name] += part
 
 
 class TanhStage(Stage):
     def activate(self, z: np.ndarray) -> np.ndarray:
-        np.tanh(z, out=z)
-        self.a = z
-        return z
+        self.a = super().activate(z)
+        np.tanh(self.a, out=self.a)
+        return self.a
 
     def slope(self, gradient: np.ndarray) -> np.ndarray:
         a = self.a
         np.multiply(a, a, out=a)
         np.subtract(1.0, a, out=a)
         gradient *= a
-        return gradient
+        return super().slope(gradient)
 
 
 class SineStage(Stage):
-    def __init__(self, place: int, linear: Linear, tile: int, omega_0: float, *, first: bool) -> None:
-        super().__init__(place, linear, tile, first=first)
+    def __init__(self, slot: Slot, omega_0: float) -> None:
+        super().__init__(slot)
         self.omega_0 = omega_0
         self.a = np.empty_like(self.z)
 
     def activate(self, z: np.ndarray) -> np.ndarray:
-        z *= self.omega_0
-        self.argument = z
+        self.argument = super().activate(z)
+        self.argument *= self.omega_0
         a: np.ndarray = self.a[: len(z)]
-        np.sin(z, out=a)
+        np.sin(self.argument, out=a)
         return a
 
     def slope(self, gradient: np.ndarray) -> np.ndarray:
         np.cos(self.argument, out=self.argument)
         gradient *= self.argument
         gradient *= self.omega_0
-        return gradient
+        return super().slope(gradient)
 
 
 class FunctionStage(Stage):
     """Any other activation, by its own functions; these make new arrays."""
 
-    def __init__(self, place: int, linear: Linear, tile: int, function: Function, *, first: bool) -> None:
-        super().__init__(place, linear, tile, first=first)
+    def __init__(self, slot: Slot, function: Function) -> None:
+        super().__init__(slot)
         self.function = function
 
     def activate(self, z: np.ndarray) -> np.ndarray:
-        self.argument = z
-        a: np.ndarray = self.function.forward(np, z)
+        self.argument = super().activate(z)
+        a: np.ndarray = self.function.forward(np, self.argument)
         self.a = a
         return a
 
     def slope(self, gradient: np.ndarray) -> np.ndarray:
-        result: np.ndarray = self.function.backward(np, gradient, self.argument, self.a)
-        return result
+        return super().slope(self.function.backward(np, gradient, self.argument, self.a))
 
 
-def stages(model: Sequential, tile: int) -> list[Stage]:
-    """The stages of a network. Raises EngineCannot for a layer that follows no linear one."""
+class CompiledStage(Stage):
+    """Bias, activation and slope, each in one pass over the tile, compiled by Numba for float32."""
+
+    def __init__(self, slot: Slot) -> None:
+        super().__init__(slot)
+        from nnlab.engines.compiled import activations  # imports Numba
+
+        self.kernels = activations
+        outputs = slot.linear.outputs
+        self.shift = np.zeros(outputs, np.float32) if self.bias is None else self.bias
+        self.sums = self.part.get("bias", np.empty(outputs, np.float32))
+
+
+class CompiledTanh(CompiledStage):
+    def activate(self, z: np.ndarray) -> np.ndarray:
+        self.a = z
+        self.kernels.tanh_tile(z, self.shift)
+        return z
+
+    def slope(self, gradient: np.ndarray) -> np.ndarray:
+        self.kernels.tanh_slope_tile(gradient, self.a, self.sums)
+        return gradient
+
+
+class CompiledSine(CompiledStage):
+    def __init__(self, slot: Slot, omega_0: float) -> None:
+        super().__init__(slot)
+        self.omega_0 = np.float32(omega_0)
+        self.a = np.empty_like(self.z)
+
+    def activate(self, z: np.ndarray) -> np.ndarray:
+        a: np.ndarray = self.a[: len(z)]
+        self.steepness = z
+        self.kernels.sine_tile(z, self.shift, self.omega_0, a)
+        return a
+
+    def slope(self, gradient: np.ndarray) -> np.ndarray:
+        self.kernels.slope_tile(gradient, self.steepness, self.sums)
+        return gradient
+
+
+def stages(model: Sequential, tile: int, parts: dict[str, np.ndarray]) -> list[Stage]:
+    """The stages of a network, which leave a tile's gradients in `parts`, by the model's names.
+
+    With Numba, float32 tanh and sine go through the compiled stages. Raises EngineCannot for a layer that follows no
+    linear one.
+    """
     found: list[Stage] = []
     place = 0
     while place < len(model.layers):
@@ -127,18 +174,25 @@ def stages(model: Sequential, tile: int) -> list[Stage]:
         after = model.layers[place + 1] if place + 1 < len(model.layers) else None
         if not isinstance(linear, Linear):
             raise EngineCannot(f"the tiled engine needs a Linear before layer {place}, {type(linear).__name__}")
-        found.append(_stage(place, linear, after, tile, first=place == 0))
-        place += 1 if after is None or isinstance(after, Linear) else 2
+        if isinstance(after, Linear):
+            after = None
+        found.append(_stage(place, Slot(linear, tile, place == 0, _of(place, parts)), after))
+        place += 1 if after is None else 2
     return found
 
 
-def _stage(place: int, linear: Linear, after: Layer | None, tile: int, *, first: bool) -> Stage:
-    if after is None or isinstance(after, Linear):
-        return Stage(place, linear, tile, first=first)
+def _of(place: int, parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.split(".")[1]: part for name, part in parts.items() if name.startswith(f"{place}.")}
+
+
+def _stage(place: int, slot: Slot, after: Layer | None) -> Stage:
+    if after is None:
+        return Stage(slot)
+    compiled = slot.linear.backend.dtype == np.float32 and slot.linear.outputs >= LANES and have_numba()
     if isinstance(after, Sine):
-        return SineStage(place, linear, tile, after.omega_0, first=first)
+        return CompiledSine(slot, after.omega_0) if compiled else SineStage(slot, after.omega_0)
     if isinstance(after, Activation):
         if after.name == "tanh":
-            return TanhStage(place, linear, tile, first=first)
-        return FunctionStage(place, linear, tile, activation(after.name), first=first)
+            return CompiledTanh(slot) if compiled else TanhStage(slot)
+        return FunctionStage(slot, activation(after.name))
     raise EngineCannot(f"the tiled engine does not know layer {place + 1}, {type(after).__name__}")

@@ -15,29 +15,34 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nnlab.backends import Array
+from nnlab.engines import small
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.stages import Stage, stages
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import LOSSES, Loss, sse
+from nnlab.nn.sequential import Sequential
 from nnlab.optim import TrainState
 
 TILE_BYTES = 256 * 1024  # of the widest layer's output: about half of a core's second-level cache
 
 
 class Worker:
-    """One thread's way through the network: the shared weights, and buffers of its own."""
+    """One thread's way through the network: the shared weights, and buffers of its own.
+
+    gradients: sums over this worker's tiles, by the model's names; part: one tile's, in the same order.
+    """
 
     def __init__(self, state: TrainState, tile: int) -> None:
         self.loss = state.loss
-        self.stages: list[Stage] = stages(state.model, tile)
-        self.gradients = {name: value for stage in self.stages for name, value in stage.gradients.items()}
+        self.sum, self.gradients = _flat(state.model)
+        self.part, parts = _flat(state.model)
+        self.stages: list[Stage] = stages(state.model, tile, parts)
         self.total = 0.0
 
     def clear(self) -> None:
         """Begin a new sum over tiles."""
         self.total = 0.0
-        for stage in self.stages:
-            stage.clear()
+        self.sum.fill(0.0)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
         for stage in self.stages:
@@ -51,6 +56,17 @@ class Worker:
         gradient *= share
         for stage in reversed(self.stages):
             gradient = stage.backward(gradient)
+        self.sum += self.part
+
+
+def _flat(model: Sequential) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """One array for all parameters' gradients, and its pieces by name."""
+    flat = np.zeros(sum(value.size for value in model.parameters.values()), model.backend.dtype)
+    pieces, start = {}, 0
+    for name, value in model.parameters.items():
+        pieces[name] = flat[start : start + value.size].reshape(value.shape)
+        start += value.size
+    return flat, pieces
 
 
 class TiledSession(Session):
@@ -117,7 +133,7 @@ class Tiled(Engine):
     def __init__(self, *, tile: int | None = None, threads: int | None = None) -> None:
         self.tile, self.threads = tile, threads
 
-    def prepare(self, state: TrainState, x: Array, y: Array) -> TiledSession:
+    def prepare(self, state: TrainState, x: Array, y: Array) -> Session:
         model = state.model
         if not model.backend.is_host:
             raise EngineCannot(f"the tiled engine runs on the host, and this model lives on {model.backend.home}")
@@ -125,6 +141,8 @@ class Tiled(Engine):
             raise EngineCannot(
                 f"the tiled engine adds up losses of nnlab.nn.losses; it does not know {_name(state.loss)}"
             )
+        if self.tile is None and self.threads is None and small.fits(state, x):
+            return small.SmallSession(state, x, y)
         widest = max(value.shape[-1] for value in model.parameters.values())
         tile = self.tile or max(64, TILE_BYTES // (widest * model.backend.dtype.itemsize))
         rows = state.batch_size or len(x)
