@@ -24,11 +24,13 @@ def run(arguments: argparse.Namespace) -> int:
         return _device(Path(arguments.device), arguments.backend)
     import nnlab
     from nnlab.errors import UnknownName
-    from nnlab.lessons.recorded import cub, making, on_card, port, quality, staircase, sweep
+    from nnlab.lessons.recorded import cub, growth, making, on_card, port, quality, staircase, sweep
 
     tables = {
         "siren-quality": quality.record,
         "siren-sweep": sweep.record,
+        "growth-cpu": growth.record,
+        "growth-h200": growth.record,
         "port-email": port.email,
         "lessons-h200": on_card.record,
         "port-cub": port.cub,

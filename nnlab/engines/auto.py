@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from nnlab.backends import Array
+from nnlab.engines import small
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
 from nnlab.engines.fused import Fused, fused_plans
 from nnlab.engines.fused_gemm import GEMM_KERNEL
+from nnlab.engines.fused_network import chain
 from nnlab.engines.fused_tile import TILE_KERNEL
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.tiled import TILE_BYTES, Tiled
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
+LONG_RUN = 20_000  # steps, each some 100 us shorter in a compiled loop, pay for loading Numba and for most compiling
+CLEARLY_SMALL = 1_000_000  # rows times weights, up to which the compiled loop is ahead of NumPy whatever the widths
 FUSED_UP_TO = 60e-6  # seconds a step: above it, a whole card is faster than the few blocks of the loop kernels
 GEMM_FROM = 2_048  # rows: below, gemm.cu's launches cost more than its products
 
@@ -38,14 +42,16 @@ def choose(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
         plan = fused_plans(state, x, y, products=Fused.products)[0]
     except EngineCannot as reason:
         return CudaGraph(), f"one replay a step is the least that fits ({reason})"
-    small = plan.kernel == GEMM_KERNEL and plan.rows < GEMM_FROM
-    if small or (plan.kernel not in (TILE_KERNEL, GEMM_KERNEL) and plan.step_seconds > FUSED_UP_TO):
+    few = plan.kernel == GEMM_KERNEL and plan.rows < GEMM_FROM
+    if few or (plan.kernel not in (TILE_KERNEL, GEMM_KERNEL) and plan.step_seconds > FUSED_UP_TO):
         return CudaGraph(), f"one replay is faster for {plan.chain} on {plan.rows:,} rows"
     return Fused(), f"{plan.chain} on {plan.rows:,} rows fits {plan}"
 
 
 def _on_the_host(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
-    rows = state.batch_size or len(x)
+    rows, left = state.batch_size or len(x), state.steps - state.step
+    if left >= LONG_RUN and small.fits(state, x, largest=CLEARLY_SMALL):
+        return Tiled(), f"{left:,} steps of {chain(state.model)} on {rows:,} rows are worth a compiled loop"
     widest = max(value.shape[-1] for value in state.model.parameters.values())
     nbytes = rows * widest * state.model.backend.dtype.itemsize
     if nbytes <= TILE_BYTES:

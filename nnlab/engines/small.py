@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from nnlab.backends import Array
+from nnlab.engines import compiled
 from nnlab.engines.base import Session
-from nnlab.engines.compiled import have_numba
 from nnlab.engines.fused_network import ACTIVATIONS, Chain, chain, loss_number, optimizer_number
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import sse
@@ -20,13 +20,14 @@ from nnlab.optim import Adam, Momentum, TrainState
 
 LANES = 16  # rows are padded to a multiple of it
 TILE = 512  # rows at a time, at most: the arrays of a 64 wide layer then stay in the second-level cache
-LARGEST = 1_000_000  # rows times weights, from where two cores with BLAS are faster
-SLICE_SECONDS, RATE = 0.1, 20e9  # between two looks at `stop`; floating-point operations a second, about
+LARGEST = 4_000_000  # rows times weights, from where cores with BLAS are faster
+SLICE_SECONDS = 0.02  # between two looks at `stop`, about
+STEP_SECONDS, RATE = 5e-6, 10e9  # of the smallest network, and floating-point operations a second of larger ones
 
 
-def fits(state: TrainState, x: Array) -> bool:
-    """Whether the compiled loop takes this run and is the faster way."""
-    if not have_numba() or state.model.backend.dtype != np.float32:
+def fits(state: TrainState, x: Array, *, largest: int = LARGEST) -> bool:
+    """Whether the compiled loop takes this run, of up to `largest` rows times weights."""
+    if not compiled.have_numba() or state.model.backend.dtype != np.float32:
         return False
     try:
         network = chain(state.model)
@@ -35,7 +36,7 @@ def fits(state: TrainState, x: Array) -> bool:
     except EngineCannot:
         return False
     tiles, width = _tiles(state.batch_size or len(x))
-    return tiles * width * network.parameters <= LARGEST
+    return tiles * width * network.parameters <= largest
 
 
 class SmallSession(Session):
@@ -53,7 +54,8 @@ class SmallSession(Session):
         self.tiles = tuple(_empty_tiles(part, self.count) for part in (x, y))
         if state.batch_size is None:
             self._fill(self.tiles)
-        self.few = max(1, int(SLICE_SECONDS / (1e-6 + 6 * self.count * network.parameters / RATE)))  # steps a slice
+        step_seconds = STEP_SECONDS + 6 * self.count * network.parameters / RATE
+        self.few = max(1, int(SLICE_SECONDS / step_seconds))  # steps a slice
         size = sum(value.size for value in state.model.parameters.values())
         self.parameters, self.memories = np.zeros(size, np.float32), np.zeros((2, size), np.float32)
         self.gradients = np.zeros(size, np.float32)
@@ -61,11 +63,12 @@ class SmallSession(Session):
         omegas = np.array(network.omegas, np.float32)
         self.net = (layers, omegas, self.parameters, self.gradients, np.zeros(work, np.float32))
         optimizer = state.optimizer
-        self.constants = np.zeros(3, np.float32)
+        self.constants = np.zeros(5, np.float32)
         if isinstance(optimizer, Momentum):
             self.constants[0] = optimizer.momentum
         if isinstance(optimizer, Adam):
-            self.constants[:] = optimizer.beta1, optimizer.beta2, optimizer.epsilon
+            beta1, beta2 = optimizer.beta1, optimizer.beta2
+            self.constants[:] = beta1, 1.0 - beta1, beta2, 1.0 - beta2, optimizer.epsilon
 
     def advance(self, n: int) -> Array:
         losses, done = np.empty(n, np.float32), 0

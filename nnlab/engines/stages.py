@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nnlab.engines.compiled import have_numba
+from nnlab.engines import compiled
 from nnlab.errors import EngineCannot
 from nnlab.nn.activations import Function, activation
 from nnlab.nn.layers import Activation, Layer, Linear, Sine
@@ -188,11 +188,11 @@ def _of(place: int, parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def _stage(place: int, slot: Slot, after: Layer | None) -> Stage:
     if after is None:
         return Stage(slot)
-    compiled = slot.linear.backend.dtype == np.float32 and slot.linear.outputs >= LANES and have_numba()
+    fast = slot.linear.backend.dtype == np.float32 and slot.linear.outputs >= LANES and compiled.have_numba()
     if isinstance(after, Sine):
-        return CompiledSine(slot, after.omega_0) if compiled else SineStage(slot, after.omega_0)
+        return CompiledSine(slot, after.omega_0) if fast else SineStage(slot, after.omega_0)
     if isinstance(after, Activation):
         if after.name == "tanh":
-            return CompiledTanh(slot) if compiled else TanhStage(slot)
+            return CompiledTanh(slot) if fast else TanhStage(slot)
         return FunctionStage(slot, activation(after.name))
     raise EngineCannot(f"the tiled engine does not know layer {place + 1}, {type(after).__name__}")

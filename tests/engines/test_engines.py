@@ -6,17 +6,22 @@ import numpy as np
 import pytest
 
 from nnlab import nn
-from nnlab.engines import ENGINES, Tiled, engine
+from nnlab.engines import ENGINES, Tiled, compiled, engine
 from nnlab.errors import EngineCannot
 from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
 from nnlab.training import fit
 
-HOST = {"graph": False, "fused": False, "tiled": True}  # engines that run only on the host, or only off it
+NO_NUMBA = "tiled, no Numba"
+HOST = {"graph": False, "fused": False, "tiled": True, NO_NUMBA: True}  # who runs only on the host, or only off it
 
 
-@pytest.fixture(params=sorted(set(ENGINES) - {"fused-tf32"}))  # it takes many rows only; see test_gpu_engines.py
-def name(request, b):
+# "fused-tf32" takes many rows only; see test_gpu_engines.py
+@pytest.fixture(params=[*sorted(set(ENGINES) - {"fused-tf32"}), NO_NUMBA])
+def name(request, b, monkeypatch):
+    if request.param == NO_NUMBA and b.is_host:
+        monkeypatch.setattr(compiled, "have_numba", lambda: False)
+        return "tiled"
     if b.is_host != HOST.get(request.param, b.is_host):
         pytest.skip(f"{request.param} does not run on {b.home}")
     return request.param
@@ -50,7 +55,7 @@ def finish(b, state, session, cuts):
 def test_same_numbers_as_eager(b, name, optimizer, batch_size):
     theirs, arrays = finish(b, *prepared(b, name, optimizer=optimizer, batch_size=batch_size), [40])
     expected, reference = finish(b, *prepared(b, "eager", optimizer=optimizer, batch_size=batch_size), [40])
-    np.testing.assert_allclose(theirs, expected, rtol=1e-5)
+    np.testing.assert_allclose(theirs, expected, rtol=1e-5, atol=1e-6)
     for key, value in reference.items():
         np.testing.assert_allclose(arrays[key], value, rtol=1e-4, atol=1e-6, err_msg=key)
 

@@ -78,12 +78,15 @@ def compare(loss: int, share: Any, count: int, p: Array, y: Array, slope: Array,
                 value, step = cross_entropy(loss == 2, p[unit, t], y[unit, t])
                 total += value
                 d[unit, t] = share * step * slope[unit, t]
-    return total * share
+    return total * float(share)
 
 
 @compiled(**OPTIONS)
 def update(optimizer: int, constants: Array, factors: Array, w: Array, g: Array, memories: Array) -> None:
-    """optimizer: its place in OPTIMIZERS of fused_network.py; constants and factors as nnlab.optim has them."""
+    """optimizer: its place in OPTIMIZERS of fused_network.py; factors: its own, of this step.
+
+    constants: momentum, or Adam's beta1, 1 - beta1, beta2, 1 - beta2 and epsilon, each rounded once.
+    """
     if optimizer == 0:  # SGD
         for i in range(len(w)):
             w[i] -= factors[0] * g[i]
@@ -92,10 +95,10 @@ def update(optimizer: int, constants: Array, factors: Array, w: Array, g: Array,
             memories[0, i] = constants[0] * memories[0, i] - factors[0] * g[i]
             w[i] += memories[0, i]
     else:  # Adam
-        beta1, beta2, epsilon = constants
+        beta1, rest1, beta2, rest2, epsilon = constants
         for i in range(len(w)):
-            memories[0, i] = beta1 * memories[0, i] + (ONE - beta1) * g[i]
-            memories[1, i] = beta2 * memories[1, i] + (ONE - beta2) * g[i] * g[i]
+            memories[0, i] = beta1 * memories[0, i] + rest1 * g[i]
+            memories[1, i] = beta2 * memories[1, i] + rest2 * g[i] * g[i]
             w[i] -= factors[1] * memories[0, i] / (math.sqrt(memories[1, i] * factors[0]) + epsilon)
 
 

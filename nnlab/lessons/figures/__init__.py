@@ -6,6 +6,7 @@ figures.show(fig, alt="The loss falls to 0.43 within 300 steps and stays there."
 """
 
 from nnlab.lessons.figures.curves import loss_curves
+from nnlab.lessons.figures.growth import growth, growth_words
 from nnlab.lessons.figures.pictures import image_row
 from nnlab.lessons.figures.roofline import Dot, roofline, roofline_words
 from nnlab.lessons.figures.show import png, show
@@ -20,6 +21,8 @@ __all__ = [
     "bands",
     "decision_surface",
     "dots",
+    "growth",
+    "growth_words",
     "image_row",
     "loss_curves",
     "png",
