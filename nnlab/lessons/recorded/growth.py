@@ -10,9 +10,10 @@ import json
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import psutil
@@ -31,13 +32,14 @@ SIDES = (50, 100, 200, 400, 800, 1600, 2048)
 LARGE = 4096  # its memory is measured as well, on the host
 ENGINES = {"numpy": ("tiled",), "cupy": ("graph", "fused")}
 SAMPLE_SECONDS, SAMPLES = 0.3, 5
+LOOK_EVERY = 0.005  # seconds
 
 
 def record(b: Backend, engine: str) -> dict[str, Any]:
     """For each engine of this home and each side: rows, seconds a step, and the bytes held at most.
 
-    On the host the bytes are those of a process that trains one epoch, less what it held before it made its data; on
-    a card they are the memory pool's. `engine` is not used.
+    On the host the bytes are those by which a process grows that makes the data and trains one epoch; on a card they
+    are the memory pool's. `engine` is not used.
     """
     found: dict[str, Any] = {"sizes": SIZES, "weights": sum(i * o for i, o in pairwise(SIZES))}
     found["engines"] = {name: [_point(b, name, side) for side in SIDES] for name in ENGINES.get(b.name, ("eager",))}
@@ -92,15 +94,33 @@ def epoch_elsewhere(side: int) -> dict[str, Any]:
 def epoch(side: int) -> dict[str, Any]:
     """One epoch with the tiled engine on the host.
 
-    seconds: of `fit`, its last look at the loss included. data_bytes: of x and y. peak_bytes: the most that this
-    process ever held; bytes: what of it came after the imports.
+    seconds: of `fit`, its last look at the loss included. data_bytes: of x and y. bytes: by how much the process grew
+    at most, looked at every few milliseconds; peak_bytes: the most it ever held, imports and compiling included.
     """
     b = backend("numpy")
     _train(b, 32)  # loads, and compiles, what tiles need
-    before = psutil.Process().memory_info().rss
-    seconds, data = _train(b, side)
-    peak = _peak_bytes()
-    return {"side": side, "seconds": seconds, "data_bytes": data, "peak_bytes": peak, "bytes": peak - before}
+    with Watch() as watch:
+        seconds, data = _train(b, side)
+    grown = watch.most - watch.first
+    return {"side": side, "seconds": seconds, "data_bytes": data, "bytes": grown, "peak_bytes": _peak_bytes()}
+
+
+class Watch(threading.Thread):
+    """first: the resident bytes of this process when the watch began; most: the most it saw."""
+
+    def __enter__(self) -> Self:
+        self.process, self.over = psutil.Process(), threading.Event()
+        self.first = self.most = self.process.memory_info().rss
+        self.start()
+        return self
+
+    def run(self) -> None:
+        while not self.over.wait(LOOK_EVERY):
+            self.most = max(self.most, self.process.memory_info().rss)
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.join()
 
 
 def _train(b: Backend, side: int) -> tuple[float, int]:
