@@ -32,15 +32,25 @@ def addresses(arrays: Sequence[Array]) -> Array:
 class ClusterKernel:
     """A kernel whose blocks work together in clusters of `cluster`; its source says so with __cluster_dims__.
 
-    blocks: how many there are in all, by default one cluster.
+    blocks: how many there are in all, by default one cluster. templates: all that the source is to be compiled for,
+    such as "forward<0>", where `name` is one of them.
     Compiled by NVRTC when made; CuPy keeps the machine code on disk, by source and card.
     """
 
     def __init__(
-        self, source: str, name: str, *, cluster: int, threads: int, shared_bytes: int, blocks: int | None = None
+        self,
+        source: str,
+        name: str,
+        *,
+        cluster: int,
+        threads: int,
+        shared_bytes: int,
+        blocks: int | None = None,
+        templates: tuple[str, ...] = (),
     ) -> None:
         self.blocks, self.threads, self.shared_bytes = blocks or cluster, threads, shared_bytes
-        self.kernel = _compiled(source, name, cluster, shared_bytes, int(load_cupy().cuda.runtime.getDevice()))
+        device = int(load_cupy().cuda.runtime.getDevice())
+        self.kernel = _compiled(source, templates, name, cluster, shared_bytes, device)
 
     def __call__(self, *arguments: Any) -> None:
         """Queue the kernel. Whole numbers arrive as 32-bit ones."""
@@ -49,11 +59,15 @@ class ClusterKernel:
         self.kernel((self.blocks,), (self.threads,), given, shared_mem=self.shared_bytes)
 
 
-@functools.lru_cache(maxsize=64)
-def _compiled(source: str, name: str, cluster: int, shared_bytes: int, device: int) -> Any:
-    cupy = load_cupy()
-    kernel = cupy.RawModule(code=source, options=("-std=c++17",)).get_function(name)
+@functools.lru_cache(maxsize=256)
+def _compiled(source: str, templates: tuple[str, ...], name: str, cluster: int, shared_bytes: int, device: int) -> Any:
+    kernel = _module(source, templates, device).get_function(name)
     kernel.max_dynamic_shared_size_bytes = shared_bytes
     if cluster > PORTABLE_CLUSTER:
-        cupy.cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+        load_cupy().cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
     return kernel
+
+
+@functools.lru_cache(maxsize=16)
+def _module(source: str, templates: tuple[str, ...], device: int) -> Any:
+    return load_cupy().RawModule(code=source, options=("-std=c++17",), name_expressions=templates or None)

@@ -25,17 +25,7 @@ class SimLoop(Loop):
             plan.kernel_seconds if isinstance(plan, GemmPlan) else plan.step_seconds
         )  # of the launch with the arithmetic
         self.backend = cast(SimBackend, state.model.backend)
-        self.twin = TrainState(
-            model=state.model.to(NumpyBackend(dtype="float32")),
-            loss=state.loss,
-            optimizer=optimizer_from_config(state.optimizer.config),
-            schedule=state.schedule,
-            steps=state.steps,
-            log_every=state.log_every,
-            batch_size=state.batch_size,
-            batch_seed=state.batch_seed,
-        )
-        self.twin.optimizer.prepare(self.twin.model.parameters)
+        self.twin = host_twin(state)
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
         self._steps(self.plan.kernel, 0, losses, factors, rows)
@@ -91,3 +81,19 @@ def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> SimLoop:
     """The plan as this device has it."""
     kind = SimProducts if isinstance(plan, GemmPlan) else SimTiles if isinstance(plan, TilePlan) else SimLoop
     return kind(plan, state, x, y)
+
+
+def host_twin(state: TrainState) -> TrainState:
+    """A run like this one, with arrays of its own on the host, in float32."""
+    twin = TrainState(
+        model=state.model.to(NumpyBackend(dtype="float32")),
+        loss=state.loss,
+        optimizer=optimizer_from_config(state.optimizer.config),
+        schedule=state.schedule,
+        steps=state.steps,
+        log_every=state.log_every,
+        batch_size=state.batch_size,
+        batch_seed=state.batch_seed,
+    )
+    twin.optimizer.prepare(twin.model.parameters)
+    return twin

@@ -2,92 +2,122 @@
 
 What changes from step to step (rates, batch rows, the step's number) waits on the device: a table of the next steps
 goes up in one copy, and a counter, raised inside the graph, picks the row. So every replay is the same launches.
+
+What is captured is a few kernels of our own where the network is a chain of linear layers with the activations, losses
+and optimisers that `kernels/step.cu` knows, in float32: two launches a layer. Everything else is captured as the
+operations that the eager engine would ask for.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
 from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
-from nnlab.errors import EngineCannot
+from nnlab.engines.graph_plan import StepPlan, step_plan
+from nnlab.errors import EngineCannot, ShapeError
 from nnlab.optim import TrainState
 
 CHUNK = 256  # steps whose rates and rows go up in one copy, and after which Ctrl-C is looked for
 
 
 class GraphSession(Session):
-    """Buffers that never move, and the graph that works on them."""
+    """Buffers that never move, and the graph that works on them. plan: of the kernels, or None for eager's operations.
 
-    def __init__(self, state: TrainState, x: Array, y: Array) -> None:
+    place: which row of the tables the next replay takes; the kernels keep a copy of it in the second number.
+    """
+
+    def __init__(self, state: TrainState, x: Array, y: Array, plan: StepPlan | None) -> None:
         self.state, self.x, self.y = state, x, y
         self.backend = b = state.model.backend
         xp, factors = b.xp, len(state.optimizer.factors(1, 1.0))
         self.factors = xp.zeros((CHUNK, factors), dtype=b.dtype)
-        self.rows = None if state.batch_size is None else xp.zeros((CHUNK, state.batch_size), dtype="int64")
+        self.rows = None if state.batch_size is None else xp.zeros((CHUNK, state.batch_size), dtype="int32")
         self.losses = xp.zeros(CHUNK, dtype=b.dtype)
-        self.place = xp.zeros(1, dtype="int64")  # which row of the tables the next replay takes
-        self._warm_up()
+        self.place = xp.zeros(2, dtype="int32")
+        _check_data(state, x, y)
+        step = self._operations if plan is None else self._kernels(plan)
+        self._warm_up(step)
         with b.capture() as self.graph:
-            self._step()
+            step()
 
     def advance(self, n: int) -> Array:
         state, b = self.state, self.backend
         taken = []
+        table = self._table(min(n, CHUNK))
         while n > 0 and not self.stop():
             count = min(n, CHUNK)
-            self._load(count)
+            self._load(table)
             for _ in range(count):
                 self.graph.replay()
             state.step += count
             state.optimizer.step += count
             taken.append(self.losses[:count].copy())
-            b.synchronize()  # a chunk at a time, so that a Ctrl-C is noticed before thousands of steps are queued
             n -= count
+            table = self._table(min(n, CHUNK))  # while the device works
+            b.synchronize()  # a chunk at a time, so that a Ctrl-C is noticed before thousands of steps are queued
         return b.xp.concatenate(taken) if taken else self.losses[:0]
 
     def evaluate(self) -> Array:
         loss, _ = self.state.loss(self.state.model(self.x), self.y)
         return loss
 
-    def _load(self, count: int) -> None:
-        """Send up what the next `count` steps need."""
-        state, b = self.state, self.backend
-        table = [
-            state.optimizer.factors(state.optimizer.step + 1 + i, state.schedule(state.step + i)) for i in range(count)
-        ]
-        self.factors[:count] = b.asarray(np.array(table))
-        rows = state.batches(len(self.x), state.step, count)
+    def _table(self, count: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """The factors and the rows of the next `count` steps."""
+        state = self.state
+        first, update = state.step, state.optimizer.step + 1
+        factors = [state.optimizer.factors(update + i, state.schedule(first + i)) for i in range(count)]
+        rows = state.batches(len(self.x), first, count)
+        return np.array(factors), None if rows is None else rows.astype(np.int32)
+
+    def _load(self, table: tuple[np.ndarray, np.ndarray | None]) -> None:
+        """Send up what the next steps need."""
+        factors, rows = table
+        self.factors[: len(factors)] = self.backend.asarray(factors)
         if rows is not None and self.rows is not None:
-            self.rows[:count] = b.asarray(rows)
+            self.rows[: len(rows)] = self.backend.asarray(rows)
         self.place.fill(0)
 
-    def _step(self) -> None:
+    def _kernels(self, plan: StepPlan) -> Callable[[], None]:
+        if self.backend.name == "sim":
+            from nnlab.engines.graph_sim import SimStep
+
+            return SimStep(plan, self)
+        from nnlab.engines.graph_cupy import CupyStep
+
+        return CupyStep(plan, self)
+
+    def _operations(self) -> None:
         """One training step, in operations that depend on nothing but the buffers."""
         state, xp = self.state, self.backend.xp
-        x, y = self.x, self.y
+        x, y, place = self.x, self.y, self.place[:1]
         if self.rows is not None:
-            rows = xp.take(self.rows, self.place, axis=0)[0]
+            rows = xp.take(self.rows, place, axis=0)[0]
             x, y = xp.take(x, rows, axis=0), xp.take(y, rows, axis=0)
         loss, gradient = state.loss(state.model(x), y)
-        self.losses[self.place] = loss
+        self.losses[place] = loss
         state.model.backward(gradient, to_input=False)
-        factors = xp.take(self.factors, self.place, axis=0)[0]
+        factors = xp.take(self.factors, place, axis=0)[0]
         state.optimizer.apply(state.model.parameters, state.model.gradients, list(factors))
-        self.place += 1
+        place += 1
 
-    def _warm_up(self) -> None:
+    def _warm_up(self, step: Callable[[], None]) -> None:
         """Run the step once for its compilations, which cannot be captured, and put everything back."""
         arrays = self.state.arrays
         kept = {name: value.copy() for name, value in arrays.items()}
-        self._load(1)
-        self._step()
+        self._load(self._table(1))
+        step()
         for name, value in arrays.items():
             value[...] = kept[name]
 
 
 class CudaGraph(Engine):
-    """One captured step, replayed. Takes every network, loss and optimiser that eager takes, on a device."""
+    """One captured step, replayed. Takes every network, loss and optimiser that eager takes, on a device.
+
+    On a simulated GPU the arithmetic is eager's, booked as the kernels that a card would run.
+    """
 
     name = "graph"
 
@@ -97,4 +127,11 @@ class CudaGraph(Engine):
                 "the graph engine replays launches, and the host has none: use engine='eager', "
                 "or put the model on nnlab.gpu()"
             )
-        return GraphSession(state, x, y)
+        return GraphSession(state, x, y, step_plan(state, x))
+
+
+def _check_data(state: TrainState, x: Array, y: Array) -> None:
+    """Raise what the network and the loss raise for data that does not fit; a row of it tells."""
+    if len(x) != len(y):
+        raise ShapeError(f"x has {len(x)} rows, y has {len(y)}")
+    state.loss(state.model(x[:1]), y[:1])
