@@ -37,6 +37,11 @@ class Job:
         """Numbers in the weight matrices."""
         return sum(a * b for a, b in pairwise(self.widths))
 
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions in a step's products; the first layer needs no dLoss/dx."""
+        return 2 * self.rows * (3 * self.weights - self.widths[0] * self.widths[1])
+
     def data(self) -> tuple[np.ndarray, np.ndarray]:
         """x and y, float64, the same at every call."""
         rng = np.random.default_rng(1)

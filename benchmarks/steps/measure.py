@@ -25,6 +25,8 @@ PACKAGES = ("nnlab", "numpy", "torch", "jax", "scikit-learn", "cupy-cuda12x", "c
 THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 SAMPLE_SECONDS = 0.05  # that one turn should take
 PAUSE_SECONDS = 0.05  # before a turn
+# Operations a second at a card's full clock: float32 by its data sheet, TF32 as tensor cores were seen to run.
+CARD_RATES = {"H200": {"float32": 67e12, "TF32": 315e12}}
 
 
 def fields(device: str) -> tuple[Field, list[str]]:
@@ -43,6 +45,7 @@ def measure(job: Job, device: str, everyone: Field, rounds: int, say: Callable[[
     start = [array for layer in job.start() for array in layer.values()]
     exact = _trained(ours.reference(job, device))
     record: dict[str, Any] = {"weights": job.weights, "rows": job.rows, "contestants": {}, "left_out": {}}
+    record["floors"] = floors(job, device)
     record["numpy_float32_distance"] = _distance(_trained(ours.numpy32(job)), exact, start)
     ready: dict[str, Contestant] = {}
     for name, make in everyone.items():
@@ -62,6 +65,13 @@ def measure(job: Job, device: str, everyone: Field, rounds: int, say: Callable[[
         for name, seconds in _in_turns(ready, what, rounds).items():
             record["contestants"][name][what] = seconds
     return record
+
+
+def floors(job: Job, device: str) -> dict[str, float]:
+    """Seconds that a step's products alone would take, by precision; empty for cards whose rates are not known."""
+    home = nnlab.backend("cupy").home if device == "gpu" else ""
+    rates: dict[str, float] = next((rates for card, rates in CARD_RATES.items() if card in home), {})
+    return {precision: job.operations / rate for precision, rate in rates.items()}
 
 
 def _in_turns(ready: dict[str, Contestant], what: str, rounds: int) -> dict[str, list[float]]:

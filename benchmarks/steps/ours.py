@@ -45,7 +45,7 @@ class Ours(Contestant):
             self.model(self.x)  # compiles, which cannot be captured
             with backend.capture() as self.graph:
                 self.model(self.x)
-        self.loops = name == "fused"
+        self.loops = name.startswith("fused")
 
     def train(self, steps: int) -> None:
         self.session.advance(steps)
@@ -68,7 +68,10 @@ class Ours(Contestant):
 
 def field(device: str) -> Field:
     """The engines of the host ("cpu") or of the card ("gpu")."""
-    names, home = (("eager", "tiled"), "numpy") if device == "cpu" else (("eager", "graph", "fused"), "cupy")
+    names: tuple[str, ...] = ("eager", "graph", "fused", "fused-tf32")
+    home = "cupy"
+    if device == "cpu":
+        names, home = ("eager", "tiled"), "numpy"
 
     def entrant(name: str) -> Callable[[Job], Contestant]:
         return lambda job: Ours(job, name, nnlab.backend(home))

@@ -23,7 +23,33 @@ def table(record: dict[str, Any]) -> str:
             spread = f"{1e6 * low:,.2f}-{1e6 * high:,.2f}"
             lines.append(f"  {who:42}{1e6 * middle:12,.2f}{spread:>16}{forward}{found['distance']:10.1e}")
         lines += [f"  {who:42}left out: {why}" for who, why in job["left_out"].items()]
+        lines += [f"  {line}" for line in standings(job)]
     return "\n".join(lines)
+
+
+def precision(who: str) -> str:
+    """What a contestant multiplies in."""
+    return "TF32" if "tf32" in who.lower() else "float32"
+
+
+def standings(job: dict[str, Any]) -> list[str]:
+    """nnlab's engines against the best of the others in the same precision, and against what the card could do."""
+    median = {who: statistics.median(found["train"]) for who, found in job["contestants"].items()}
+    lines = []
+    for kind in ("float32", "TF32"):
+        ours, others = (
+            {who: time for who, time in median.items() if who.startswith("nnlab") == own and precision(who) == kind}
+            for own in (True, False)
+        )
+        floor = job.get("floors", {}).get(kind)
+        rival = min(others, key=others.__getitem__, default=None)
+        for who, seconds in sorted(ours.items(), key=lambda item: item[1]):
+            told = [] if rival is None else [f"{others[rival] / seconds:.2f} times as fast as {rival}"]
+            if floor is not None:
+                told.append(f"{floor / seconds:.1%} of what the card multiplies at most")
+            if told:
+                lines.append(f"{who}, {kind}: {'; '.join(told)}")
+    return lines
 
 
 def quartiles(seconds: list[float]) -> tuple[float, float, float]:

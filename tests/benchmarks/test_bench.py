@@ -84,3 +84,17 @@ def test_the_command_writes_json_and_chart(tmp_path, capsys):
 def test_bad_arguments(capsys, arguments, complaint):
     assert main(["bench", "--device", "cpu", *arguments]) == 1
     assert complaint in capsys.readouterr().err
+
+
+def test_standings_compare_within_a_precision():
+    times = {"nnlab fused": 2e-6, "nnlab fused-tf32": 1e-6, "JAX loop": 8e-6, "JAX loop, TF32": 3e-6, "eager": 9e-6}
+    job = {
+        "contestants": {who: {"train": [seconds] * 3} for who, seconds in times.items()},
+        "floors": {"float32": 1e-6, "TF32": 0.2e-6},
+    }
+    assert report.standings(job) == [
+        "nnlab fused, float32: 4.00 times as fast as JAX loop; 50.0% of what the card multiplies at most",
+        "nnlab fused-tf32, TF32: 3.00 times as fast as JAX loop, TF32; 20.0% of what the card multiplies at most",
+    ]
+    assert JOBS["simba"].operations == pytest.approx(5.9e9, rel=0.01)
+    assert JOBS["siren"].operations == pytest.approx(77.6e9, rel=0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -12,6 +13,9 @@ from nnlab import nn
 from nnlab.engines import engine, fused_tile
 from nnlab.engines.fused import FusedSession, fused_plans
 from nnlab.engines.fused_cupy import ready
+from nnlab.engines.graph import GraphSession
+from nnlab.engines.graph_cuts import Cut
+from nnlab.engines.graph_plan import step_plan
 from nnlab.nn.losses import LOSSES
 from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
 
@@ -79,9 +83,24 @@ def fused_with(kernel):
     return prepare
 
 
+def graph_of_operations(state, x, y):
+    """The graph engine's preparation for networks that its kernels do not know."""
+    return GraphSession(state, x, y, None)
+
+
+def graph_in_parts(state, x, y):
+    """The graph engine's preparation, with large pieces, and the rows of a gradient dealt out among blocks."""
+    cut, layers = Cut(64, 32, 16, 4, 4), len(state.model.parameters) // 2
+    plan = step_plan(state, x)
+    cuts = {"forward": (cut,) * layers, "backward": (cut,) * layers, "gradient": (cut,) * layers}
+    return GraphSession(state, x, y, dataclasses.replace(plan, **cuts, splits=(3,) * layers))
+
+
 WAYS = {
     "eager": (engine("eager").prepare, {"sizes": (5, 12, 9, 2), "rows": 70}),
     "graph": (engine("graph").prepare, {"sizes": (5, 12, 9, 2), "rows": 70}),
+    "graph in parts": (graph_in_parts, {"sizes": (5, 40, 72, 2), "rows": 150}),
+    "graph of operations": (graph_of_operations, {"sizes": (5, 12, 9, 2), "rows": 70}),
     "loop_rows": (fused_with("loop_rows"), {"sizes": (5, 12, 9, 2), "rows": 70}),
     "loop_weights": (fused_with("loop_weights"), {"sizes": (21, 36, 70, 10), "rows": 30}),
     "tile": (fused_with("tile"), {"sizes": (5, 12, 40, 2), "rows": 150}),
@@ -107,7 +126,13 @@ def test_against_float64(card, host64, way, activation, loss, optimizer):
 
 @pytest.mark.parametrize(
     ("way", "batch_size"),
-    [*[(way, size) for way in ("loop_rows", "loop_weights") for size in (None, 1, 7)], ("tile", None), ("tile", 130)],
+    [
+        *[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (None, 1, 7)],
+        ("tile", None),
+        ("tile", 130),
+        ("graph in parts", 130),
+        ("graph of operations", 7),
+    ],
 )
 def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
     prepare, shape = WAYS[way]
@@ -121,7 +146,7 @@ def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
 
 @pytest.mark.parametrize(
     ("way", "batch_size"),
-    [*[(way, size) for way in ("loop_rows", "loop_weights") for size in (1, 2, 7)], ("tile", 130)],
+    [*[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (1, 2, 7)], ("tile", 130)],
 )
 def test_batches_against_float64(card, host64, way, batch_size):
     prepare, shape = WAYS[way]

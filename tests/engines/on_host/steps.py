@@ -15,7 +15,9 @@ from nnlab.engines.graph_plan import SOURCES
 HERE = Path(__file__).parent
 ARRAYS = ("arrays", "x", "y", "batches", "factors", "now", "losses", "work")
 ENTRY = """
-struct Given { float** arrays; const float *x, *y; const int* batches; const float* factors; int* now; float *losses, *work; };
+struct Given {
+    float** arrays; const float *x, *y; const int* batches; const float* factors; int* now; float *losses, *work;
+};
 static Given given;
 static void run_on(int blocks, void (*body)(), unsigned seed) {
     for (the_block = 0; the_block < blocks; ++the_block) launch(body, seed ? seed + the_block : 0);
