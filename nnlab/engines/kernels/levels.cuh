@@ -30,36 +30,15 @@ __device__ inline float packed_cosine(float word) {
     return (whole - (TO_WHOLE + 4096.0f)) * (1.0f / 4095.0f);
 }
 
-// sin and cos. The phase is first brought near zero by whole quarters (PRODUCTS 1: whole turns) in parts of falling
-// size (Cody and Waite), good up to phases of about 100,000. Polynomials as in float32 libraries; with PRODUCTS 1 the
-// card's own approximation, off by 5e-7 at most, a thousandth of what TF32 rounds away.
-__device__ inline void wave(float phase, float& sine, float& cosine) {
-    constexpr float ROUND = 12582912.0f;  // 1.5 * 2^23: the sum has no bits left below one
-    if constexpr (SHORT) {
-        const float turns = fmaf(phase, 0.15915494f, ROUND) - ROUND;
-        float rest = fmaf(turns, -6.28125f, phase);
-        rest = fmaf(turns, -1.9353072e-3f, rest);
-        sine = __sinf(rest);
-        cosine = __cosf(rest);
-    } else {
-        const float rounded = fmaf(phase, 0.63661977f, ROUND), quarters = rounded - ROUND;
-        const unsigned quarter = __float_as_uint(rounded);
-        float rest = fmaf(quarters, -1.57079601f, phase);
-        rest = fmaf(quarters, -3.13916473e-7f, rest);
-        rest = fmaf(quarters, -5.39030253e-15f, rest);
-        const float square = rest * rest;
-        float s = fmaf(2.86567956e-6f, square, -1.98559923e-4f);
-        s = fmaf(s, square, 8.33338592e-3f);
-        s = fmaf(s, square, -1.66666672e-1f);
-        s = fmaf(s * square, rest, rest);
-        float c = fmaf(2.44677067e-5f, square, -1.38877297e-3f);
-        c = fmaf(c, square, 4.16666567e-2f);
-        c = fmaf(c, square, -0.5f);
-        c = fmaf(c, square, 1.0f);
-        const unsigned of_sine = __float_as_uint(quarter & 1 ? c : s), of_cosine = __float_as_uint(quarter & 1 ? s : c);
-        sine = __uint_as_float(of_sine ^ (quarter & 2) << 30);
-        cosine = __uint_as_float(of_cosine ^ (quarter + 1 & 2) << 30);
-    }
+// sin and cos for products in TF32. The phase is brought near zero by whole turns; the card's own approximation is then
+// off by 5e-7 at most, a thousandth of what TF32 rounds away.
+__device__ inline void short_wave(float phase, float& sine, float& cosine) {
+    constexpr float ROUND = 12582912.0f;  // as in wave
+    const float turns = fmaf(phase, 0.15915494f, ROUND) - ROUND;
+    float rest = fmaf(turns, -6.28125f, phase);
+    rest = fmaf(turns, -1.9353072e-3f, rest);
+    sine = __sinf(rest);
+    cosine = __cosf(rest);
 }
 
 // What layer L keeps of its sum z: the word of its value, and the slope where that has an array.
@@ -67,7 +46,8 @@ template <int L>
 __device__ inline void keep(float z, float& word, float& slope) {
     if constexpr (ACTIVATION[L] == SINE) {
         float sine, cosine;
-        wave(OMEGA[L] * z, sine, cosine);
+        if constexpr (SHORT) short_wave(OMEGA[L] * z, sine, cosine);
+        else wave(OMEGA[L] * z, sine, cosine);
         word = SHORT ? pack(sine, cosine) : sine;
         slope = OMEGA[L] * cosine;
     } else {

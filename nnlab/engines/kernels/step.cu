@@ -56,16 +56,6 @@ __device__ constexpr bool outside(int i, int end, int piece) { return end % piec
 template <int N>
 struct alignas(4 * N) Pack { float at[N]; };
 
-// The activation's slope behind layer L where its value is a; a sine's cannot be told from that, and is kept.
-template <int L>
-__device__ inline float slope_at(float a) {
-    if constexpr (ACTIVATION[L] == TANH) return 1.0f - a * a;
-    if constexpr (ACTIVATION[L] == SIGMOID) return (1.0f - a) * a;
-    if constexpr (ACTIVATION[L] == RELU) return a > 0.0f ? 1.0f : 0.0f;
-    if constexpr (ACTIVATION[L] == LEAKY_RELU) return a > 0.0f ? 1.0f : LEAK;
-    return 1.0f;
-}
-
 // A piece of a matrix, SIDE x DEPTH, on its way to shared memory, where it lies as [DEPTH][STRIDE]. ALONG: the rows of
 // the matrix run along the side, else along the depth. Floats are read in packs.
 template <int SIDE, int DEPTH, bool ALONG, int WIDEST>

@@ -60,6 +60,16 @@ static float __shfl_xor_sync(unsigned, float value, int offset) {
     wait_at(warp_barriers[warp], 32);
     return other;
 }
+static unsigned __float_as_uint(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static float __uint_as_float(unsigned bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 static void mail(float* place, int block, float value) {
     const auto offset = reinterpret_cast<unsigned char*>(place) - block_memory[fibers[current].block].get();
     memcpy(block_memory[block].get() + offset, &value, sizeof value);
