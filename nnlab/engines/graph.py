@@ -38,10 +38,10 @@ class GraphSession(Session):
         self.losses = xp.zeros(CHUNK, dtype=b.dtype)
         self.place = xp.zeros(2, dtype="int32")
         _check_data(state, x, y)
-        step = self._operations if plan is None else self._kernels(plan)
-        self._warm_up(step)
+        self.step = self._operations if plan is None else self._kernels(plan)  # kept: its buffers are the graph's
+        self._warm_up()
         with b.capture() as self.graph:
-            step()
+            self.step()
 
     def advance(self, n: int) -> Array:
         state, b = self.state, self.backend
@@ -103,12 +103,12 @@ class GraphSession(Session):
         state.optimizer.apply(state.model.parameters, state.model.gradients, list(factors))
         place += 1
 
-    def _warm_up(self, step: Callable[[], None]) -> None:
+    def _warm_up(self) -> None:
         """Run the step once for its compilations, which cannot be captured, and put everything back."""
         arrays = self.state.arrays
         kept = {name: value.copy() for name, value in arrays.items()}
         self._load(self._table(1))
-        step()
+        self.step()
         for name, value in arrays.items():
             value[...] = kept[name]
 

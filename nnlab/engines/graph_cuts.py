@@ -6,24 +6,28 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 THREADS = 256  # of a block
+ISSUES = THREADS / 128  # cycles that one instruction of a block takes its multiprocessor
 PROCESSORS = 132  # of an H200; other cards get the same cuts
 CLOCK = 1.755e9
 MOST_SHARED = 100 * 1024  # bytes of a block, so that two fit on a multiprocessor
-START = 1.4e-6  # seconds between the beginnings of two small kernels in a graph
-LATENCY = 900  # cycles from asking for numbers until they lie in shared memory
-BARRIER = 60  # cycles
-FETCH = 20  # cycles of issuing, to bring a thread four numbers
+START = 1.0e-6  # seconds between the beginnings of two small kernels in a graph
+FIRST = 500  # cycles until the first numbers lie in shared memory
+BARRIER = 170  # cycles that a stage loses, with its wait
+READ = 0.5  # cycles of issuing, to read four numbers from shared memory; most of it is hidden
+FETCH = 60  # cycles of issuing, to bring a thread four numbers
+FINISH = 28  # cycles of issuing for each number of a thread, from sum to memory
+MOST_FETCHED = 24  # floats in a thread's registers, beside its sums
 LEAST_SHARE = 5  # rows of a split gradient that a block takes, a power of 2
-CACHE_RATE, CACHE_BYTES, MEMORY_RATE = 6.0e12, 40e6, 3.6e12
+CACHE_RATE, CACHE_BYTES, MEMORY_RATE = 8.3e12, 40e6, 3.2e12
 SHAPES = (  # of a thread's numbers, and of a block's
     ((8, 8), (128, 128), (256, 64)),
-    ((8, 4), (128, 64), (256, 32), (64, 128)),
-    ((4, 4), (64, 64), (128, 32), (64, 32), (32, 64), (32, 32), (16, 32), (32, 16)),
-    ((2, 4), (32, 64), (16, 32), (8, 32), (16, 64)),
-    ((2, 2), (32, 32), (16, 16), (8, 16), (32, 8), (16, 8)),
-    ((1, 4), (1, 32), (1, 16), (1, 8), (2, 64), (4, 32), (4, 16), (2, 32)),
-    ((4, 1), (64, 1), (128, 1)),
-    ((1, 1), (64, 1), (32, 1), (16, 1), (8, 1), (16, 4), (8, 4), (4, 4), (1, 4), (1, 1)),
+    ((8, 4), (128, 64), (256, 32)),
+    ((4, 4), (64, 64), (128, 32), (64, 32), (32, 64), (32, 32), (16, 32)),
+    ((2, 4), (32, 64), (8, 32)),
+    ((2, 2), (32, 32), (16, 16), (8, 16)),
+    ((1, 4), (1, 32), (1, 16), (1, 8), (2, 64)),
+    ((1, 2), (1, 4), (8, 64)),
+    ((1, 1), (128, 1), (64, 1), (32, 1), (16, 1), (16, 4), (8, 4)),
 )
 DEPTHS = (4, 8, 16, 32, 64, 128, 256)
 
@@ -50,8 +54,13 @@ class Cut(NamedTuple):
         return 4 * max(stages, sums, THREADS)
 
     @property
+    def fetched(self) -> int:
+        """Floats that a thread keeps in registers, from memory on their way to its block's shared memory."""
+        return self.depth * (self.down + self.across) // THREADS
+
+    @property
     def resident(self) -> int:
-        """Blocks that a multiprocessor can hold."""
+        """Blocks that a multiprocessor holds at once."""
         by_registers = {64: 2, 32: 3}.get(self.thread_down * self.thread_across, 4)
         return min(by_registers, 2 * MOST_SHARED // self.shared_bytes)
 
@@ -62,21 +71,23 @@ class Cut(NamedTuple):
     def cycles(self, terms: int, neighbours: int) -> float:
         """That a block takes for so many terms, `neighbours` on one multiprocessor."""
         reads = -(-self.thread_down // 4) + -(-self.thread_across // 4)
-        multiply = self.depth / self.slices * (self.thread_down * self.thread_across + 2 * reads)
-        fetch = FETCH * (-(-self.down * self.depth // 4 // THREADS) + -(-self.across * self.depth // 4 // THREADS))
-        busy = THREADS / 128 * (multiply + fetch)  # a multiprocessor begins 128 multiplications a cycle
-        stage = max(neighbours * busy, LATENCY, busy) + BARRIER
-        finish = 4.0 * self.slices * self.down * self.across / THREADS if self.slices > 1 else 0.0
-        return LATENCY + -(-terms // self.depth) * stage + finish * neighbours
+        multiply = self.depth / self.slices * (self.thread_down * self.thread_across + READ * reads)
+        fetch = FETCH * sum(-(-side * self.depth // 4 // THREADS) for side in (self.down, self.across))
+        stage = ISSUES * neighbours * (multiply + fetch) + BARRIER
+        numbers = self.down * self.across / THREADS  # of each thread
+        sums = 4 * self.slices * numbers if self.slices > 1 else 0.0
+        return FIRST + -(-terms // self.depth) * stage + neighbours * (ISSUES * FINISH * numbers + sums)
 
     def seconds(self, down: int, across: int, terms: int) -> float:
         """That a kernel takes for a product of down x across numbers, each the sum of so many terms."""
         blocks = self.blocks(down, across)
         neighbours = min(self.resident, -(-blocks // PROCESSORS))
-        waves = -(-blocks // (PROCESSORS * neighbours))
+        full, rest = divmod(blocks, PROCESSORS * neighbours)
+        cycles = full * self.cycles(terms, neighbours)
+        if rest:
+            cycles += self.cycles(terms, -(-rest // PROCESSORS))
         moved = 4.0 * (down * terms + 2 * down * across)
-        memory = moved / (CACHE_RATE if moved < CACHE_BYTES else MEMORY_RATE)
-        return START + max(waves * self.cycles(terms, neighbours) / CLOCK, memory)
+        return START + max(cycles / CLOCK, _memory_seconds(moved))
 
 
 def cuts() -> Iterator[Cut]:
@@ -85,13 +96,13 @@ def cuts() -> Iterator[Cut]:
         for down, across in shapes:
             for depth in DEPTHS:
                 cut = Cut(down, across, depth, thread_down, thread_across)
-                if depth % cut.slices == 0 and cut.shared_bytes <= MOST_SHARED:
+                if depth % cut.slices == 0 and cut.shared_bytes <= MOST_SHARED and cut.fetched <= MOST_FETCHED:
                     yield cut
 
 
 def best_cut(down: int, across: int, terms: int) -> Cut:
-    """The fastest for a product of its own."""
-    return min(cuts(), key=lambda cut: cut.seconds(down, across, terms))
+    """The fastest for a product of its own; of those within a tenth of a microsecond, the one with fewest blocks."""
+    return min(cuts(), key=lambda cut: (round(1e7 * cut.seconds(down, across, terms)), cut.blocks(down, across)))
 
 
 def gradient_cuts(layers: Sequence[tuple[int, int]], rows: int) -> tuple[list[Cut], list[int]]:
@@ -99,18 +110,31 @@ def gradient_cuts(layers: Sequence[tuple[int, int]], rows: int) -> tuple[list[Cu
 
     Either no gradient is split, or all rows are dealt out in shares of about one size, and another launch adds up.
     """
+    weights = sum(fan_in * fan_out for fan_in, fan_out in layers)
     choices = []
     for share in (rows, *(2**power for power in range(LEAST_SHARE, rows.bit_length()))):
         splits = -(-rows // share)
-        for hurried in (False, True):  # one block should be done soon, or all of them together
-            chosen = [min(cuts(), key=lambda cut: _gradient_cost(cut, *layer, share, hurried)) for layer in layers]
-            parts = [splits] * len(layers)
-            seconds = gradient_seconds(layers, rows, chosen, parts)
-            if splits > 1:
-                seconds += update_seconds(sum(splits * (fan_in + 1) * fan_out for fan_in, fan_out in layers))
-            choices.append((seconds, chosen, parts))
-    _, chosen, parts = min(choices, key=lambda choice: choice[0])
-    return chosen, parts
+        chosen = [
+            _gradient_cut(fan_in, fan_out, share, splits, PROCESSORS * fan_in * fan_out / weights)
+            for fan_in, fan_out in layers
+        ]
+        seconds = gradient_seconds(layers, rows, chosen, [splits] * len(layers))
+        if splits > 1:
+            seconds += update_seconds(sum(splits * (fan_in + 1) * fan_out for fan_in, fan_out in layers))
+        choices.append((seconds, chosen, splits))
+    _, chosen, splits = min(choices, key=lambda choice: choice[0])
+    return chosen, [splits] * len(layers)
+
+
+def _gradient_cut(fan_in: int, fan_out: int, rows: int, splits: int, processors: float) -> Cut:
+    """The cut for one layer, which has a part of the card, so many multiprocessors, to itself."""
+
+    def cycles(cut: Cut) -> float:
+        blocks = cut.blocks(fan_in, fan_out) * splits
+        neighbours = 1 if blocks <= processors else 2
+        return cut.cycles(rows, neighbours) * max(1.0, blocks / (processors * neighbours))
+
+    return min(cuts(), key=cycles)
 
 
 def gradient_seconds(
@@ -118,22 +142,20 @@ def gradient_seconds(
 ) -> float:
     """That the launch for all gradients takes."""
     blocks = [cut.blocks(*layer) * parts for layer, cut, parts in zip(layers, chosen, splits, strict=True)]
-    neighbours = min(*(cut.resident for cut in chosen), -(-sum(blocks) // PROCESSORS))
+    neighbours = min(2, -(-sum(blocks) // PROCESSORS))  # all layers need the registers of the greediest
     cycles = [cut.cycles(-(-rows // parts), neighbours) for cut, parts in zip(chosen, splits, strict=True)]
     together = sum(number * each for number, each in zip(blocks, cycles, strict=True)) / (PROCESSORS * neighbours)
     moved = 4.0 * rows * sum(fan_in + fan_out for fan_in, fan_out in layers)
-    memory = moved / (CACHE_RATE if moved < CACHE_BYTES else MEMORY_RATE)
-    return START + max(*cycles, together, memory * CLOCK) / CLOCK
+    return START + max(max(*cycles, together) / CLOCK, _memory_seconds(moved))
+
+
+def _memory_seconds(moved: float) -> float:
+    return moved / (CACHE_RATE if moved < CACHE_BYTES else MEMORY_RATE)
 
 
 def update_seconds(parts: int) -> float:
     """That adding up so many numbers takes, with the update."""
-    return START + 1e-6 + 4.0 * parts / CACHE_RATE
-
-
-def _gradient_cost(cut: Cut, fan_in: int, fan_out: int, rows: int, hurried: bool) -> float:
-    cycles = cut.cycles(rows, 1 if hurried else cut.resident)
-    return cycles if hurried else cycles * cut.blocks(fan_in, fan_out) / cut.resident
+    return START + 1.5e-6 + 4.0 * parts / CACHE_RATE
 
 
 def _stride(side: int) -> int:

@@ -65,14 +65,20 @@ struct Carrier {
     static constexpr int RUN = (ALONG ? SIDE : DEPTH) / PACK, PACKS = SIDE * DEPTH / PACK;
     static constexpr int EACH = pieces(PACKS, THREADS);
     static_assert(RUN * PACK == (ALONG ? SIDE : DEPTH), "packs fill a row of the piece");
+    // Eight neighbouring lanes take the same place in eight rows, where these are turned around: their numbers then
+    // come to lie in as many banks.
+    static constexpr int TOGETHER = ALONG ? 1 : SIDE < 8 ? SIDE : 8;
     Pack<PACK> held[EACH];
+
+    __device__ static int row_of(int i) { return i / TOGETHER / RUN * TOGETHER + i % TOGETHER; }
+    __device__ static int place_of(int i) { return i / TOGETHER % RUN * PACK; }
 
     // row(i): where row i of the matrix begins. What lies beyond the ends is zero.
     template <typename Row>
     __device__ void fetch(Row row, int side0, int side_end, int depth0, int depth_end) {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            const int i = threadIdx.x + e * THREADS, r = i / RUN, p = i % RUN * PACK;
+            const int i = threadIdx.x + e * THREADS, r = row_of(i), p = place_of(i);
             const int side = side0 + (ALONG ? p : r), depth = depth0 + (ALONG ? r : p);
             held[e] = {};
             if ((PACKS % THREADS == 0 || i < PACKS) && side < side_end && depth < depth_end)
@@ -83,7 +89,7 @@ struct Carrier {
     __device__ void store(float* shared) const {
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            const int i = threadIdx.x + e * THREADS, r = i / RUN, p = i % RUN * PACK;
+            const int i = threadIdx.x + e * THREADS, r = row_of(i), p = place_of(i);
             if (PACKS % THREADS != 0 && i >= PACKS) break;
             if constexpr (ALONG) *reinterpret_cast<Pack<PACK>*>(shared + r * STRIDE + p) = held[e];
             else
