@@ -38,20 +38,23 @@ class Chain:
 
 
 def chain(model: Sequential) -> Chain:
-    """The network as a chain. Raises EngineCannot, naming the layer that does not fit."""
+    """The network as a chain. Raises EngineCannot, naming the layer that does not fit.
+
+    Layers derived from these classes do not fit either: they may compute anything.
+    """
     widths: list[int] = []
     biases, activations, omegas = [], [], []
     before: Layer | None = None
     for place, layer in enumerate(model.layers):
-        if isinstance(layer, Linear):
+        if type(layer) is Linear:
             widths = widths or [layer.inputs]
             widths.append(layer.outputs)
             biases.append(int("bias" in layer.parameters))
             activations.append("linear")
             omegas.append(0.0)
-        elif isinstance(layer, Sine) and isinstance(before, Linear):
+        elif type(layer) is Sine and type(before) is Linear:
             activations[-1], omegas[-1] = "sine", layer.omega_0
-        elif isinstance(layer, Activation) and isinstance(before, Linear):
+        elif type(layer) is Activation and type(before) is Linear:
             if layer.name not in ACTIVATIONS:
                 raise EngineCannot(f"the fused engine does not know the activation of layer {place}, {layer.name!r}")
             activations[-1] = layer.name
