@@ -20,8 +20,6 @@ struct float4 { float x, y, z, w; };
 static float2 make_float2(float x, float y) { return {x, y}; }
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 template <typename T> static void __stcg(T* to, T v) { *to = v; }
-static unsigned __float_as_uint(float v) { unsigned u; memcpy(&u, &v, 4); return u; }
-static float __uint_as_float(unsigned u) { float v; memcpy(&v, &u, 4); return v; }
 #define __sinf sinf
 #define __cosf cosf
 
