@@ -33,7 +33,8 @@ class ClusterKernel:
     """A kernel whose blocks work together in clusters of `cluster`; its source says so with __cluster_dims__.
 
     blocks: how many there are in all, by default one cluster. templates: all that the source is to be compiled for,
-    such as "forward<0>", where `name` is one of them.
+    such as "forward<0>", where `name` is one of them. together: all blocks run at the same time, so that they may wait
+    for one another; the launch is refused where the card has no room for that.
     Compiled by NVRTC when made; CuPy keeps the machine code on disk, by source and card.
     """
 
@@ -47,10 +48,11 @@ class ClusterKernel:
         shared_bytes: int,
         blocks: int | None = None,
         templates: tuple[str, ...] = (),
+        together: bool = False,
     ) -> None:
         self.blocks, self.threads, self.shared_bytes = blocks or cluster, threads, shared_bytes
         device = int(load_cupy().cuda.runtime.getDevice())
-        self.kernel = _compiled(source, templates, name, cluster, shared_bytes, device)
+        self.kernel = _compiled(source, templates, name, cluster, shared_bytes, together, device)
 
     def __call__(self, *arguments: Any) -> None:
         """Queue the kernel. Whole numbers arrive as 32-bit ones."""
@@ -60,8 +62,10 @@ class ClusterKernel:
 
 
 @functools.lru_cache(maxsize=256)
-def _compiled(source: str, templates: tuple[str, ...], name: str, cluster: int, shared_bytes: int, device: int) -> Any:
-    kernel = _module(source, templates, device).get_function(name)
+def _compiled(
+    source: str, templates: tuple[str, ...], name: str, cluster: int, shared_bytes: int, together: bool, device: int
+) -> Any:
+    kernel = _module(source, templates, together, device).get_function(name)
     kernel.max_dynamic_shared_size_bytes = shared_bytes
     if cluster > PORTABLE_CLUSTER:
         load_cupy().cuda.driver.funcSetAttribute(kernel.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
@@ -69,5 +73,10 @@ def _compiled(source: str, templates: tuple[str, ...], name: str, cluster: int, 
 
 
 @functools.lru_cache(maxsize=16)
-def _module(source: str, templates: tuple[str, ...], device: int) -> Any:
-    return load_cupy().RawModule(code=source, options=("-std=c++17",), name_expressions=templates or None)
+def _module(source: str, templates: tuple[str, ...], together: bool, device: int) -> Any:
+    return load_cupy().RawModule(
+        code=source,
+        options=("-std=c++17",),
+        name_expressions=templates or None,
+        enable_cooperative_groups=together,
+    )

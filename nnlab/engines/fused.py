@@ -2,8 +2,8 @@
 
 Small networks fit into the shared memory of a few neighbouring multiprocessors, which run the whole training loop:
 `kernels/loop_rows.cu` deals the rows out over the blocks, `kernels/loop_weights.cu` the weights. Networks on the many
-pixels of a picture keep the whole card busy: up to 128 wide with two launches a step, `kernels/tile.cu`, and wider or
-with sines with three a layer, `kernels/gemm.cu`. Plans choose among them.
+pixels of a picture keep the whole card busy: up to 128 wide in one kernel, `kernels/tile.cu`, and wider or with sines
+with three launches a layer, `kernels/gemm.cu`. Plans choose among them.
 A slice is short, so that Ctrl-C, logs and a display wait a tenth of a second at most.
 """
 

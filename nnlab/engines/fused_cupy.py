@@ -45,34 +45,30 @@ class CupyLoop(Loop):
 
 
 class CupyTiles(Loop):
-    """The two kernels of tile.cu, queued for each step; the host is done with a step long before the card is."""
+    """tile.cu on the whole card, with a memory of its own for what its blocks tell one another."""
 
     def __init__(self, plan: TilePlan, state: TrainState, x: Array, y: Array) -> None:
         self.plan = plan
         xp = state.model.backend.xp
-        source = plan.source
-        self.gradients = ClusterKernel(
-            source,
-            "tile_gradients",
-            blocks=plan.cluster,
+        self.kernel = ClusterKernel(
+            plan.source,
+            plan.kernel,
+            blocks=plan.blocks,
+            cluster=1,
             threads=plan.threads,
             shared_bytes=plan.shared_bytes,
-            cluster=1,
-        )
-        self.update = ClusterKernel(
-            source, "tile_update", blocks=-(-plan.sums // plan.threads), threads=plan.threads, shared_bytes=0, cluster=1
+            together=True,
         )
         self.arrays = in_kernel_order(state)
         self.addresses = addresses(self.arrays)
+        self.workspace, self.counts = xp.zeros(plan.workspace, np.float32), xp.zeros(2, np.uint32)
         self.x, self.y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
-        self.sums = xp.empty((plan.cluster, plan.sums), np.float32)
         self.no_rows = xp.zeros(1, np.int32)
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
-        for step in range(len(losses)):
-            batch = self.no_rows if rows is None else rows[step]
-            self.gradients(self.addresses, self.x, self.y, batch, self.sums)
-            self.update(self.addresses, self.sums, self.plan.cluster, factors[step], losses[step])
+        table = self.no_rows if rows is None else rows
+        data = (self.workspace, self.counts, self.x, self.y)
+        self.kernel(self.addresses, *data, table, factors, losses, len(losses))
 
 
 def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> Loop:

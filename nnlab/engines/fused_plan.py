@@ -20,7 +20,18 @@ KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {
     "loop_rows": ("network.cuh", "cluster.cuh", "loop_rows.cu"),
     "loop_weights": ("network.cuh", "cluster.cuh", "shards.cuh", "loop_weights.cu"),
-    "tile": ("network.cuh", "mma.cuh", "tile.cu"),
+    "tile": (
+        "network.cuh",
+        "cluster.cuh",
+        "grid_barrier.cuh",
+        "async.cuh",
+        "mma.cuh",
+        "tile_layout.cuh",
+        "tile_rows.cuh",
+        "tile_weights.cuh",
+        "tile_update.cuh",
+        "tile.cu",
+    ),
     "gemm": (
         "network.cuh",
         "mma.cuh",

@@ -12,7 +12,6 @@ from nnlab.engines.eager import EagerSession
 from nnlab.engines.fused import Loop
 from nnlab.engines.fused_gemm import GemmPlan
 from nnlab.engines.fused_plan import Plan
-from nnlab.engines.fused_tile import UPDATE_SECONDS, TilePlan
 from nnlab.optim import TrainState, optimizer_from_config
 
 
@@ -49,16 +48,6 @@ class SimLoop(Loop):
         self.backend.launch(kernel, (losses, self.x, self.y, *arrays.values(), *tables), run, seconds=seconds)
 
 
-class SimTiles(SimLoop):
-    """Two launches a step: the gradients, which carry all the arithmetic here, and the update."""
-
-    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
-        for step in range(len(losses)):
-            now = slice(step, step + 1)
-            self._steps("tile_gradients", step, losses[now], factors[now], None if rows is None else rows[now])
-            self.backend.launch("tile_update", (losses,), lambda losses: None, seconds=UPDATE_SECONDS)
-
-
 class SimProducts(SimLoop):
     """All launches of a step, and one for the whole slice; the last of a step carries the arithmetic here."""
 
@@ -79,8 +68,7 @@ class SimProducts(SimLoop):
 
 def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> SimLoop:
     """The plan as this device has it."""
-    kind = SimProducts if isinstance(plan, GemmPlan) else SimTiles if isinstance(plan, TilePlan) else SimLoop
-    return kind(plan, state, x, y)
+    return (SimProducts if isinstance(plan, GemmPlan) else SimLoop)(plan, state, x, y)
 
 
 def host_twin(state: TrainState) -> TrainState:

@@ -9,51 +9,57 @@ from nnlab.engines.fused_network import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
 
 TILE_KERNEL = "tile"
-TILE = 64  # rows, as in tile.cu
-WARPS = 8
+TILE = 64  # rows, as in tile_layout.cuh
+ROW_WARPS, WEIGHT_WARPS = TILE // 16, 8
+THREADS = 32 * (ROW_WARPS + WEIGHT_WARPS)
 LEAST_ROWS = 64 * TILE  # with fewer, most of a card's multiprocessors would have no tile
 MOST_WIDTH = 128
-UNROLL = {1: 2, 3: 1}  # by products; measured on an H200
-CARD_RATE = {1: 34e12, 3: 20e12}  # operations a second of a whole H200, by products
-UPDATE_SECONDS = 10e-6  # the second kernel, on an H200
-LAUNCHES = 15e-6  # seconds that two launches a step take the host
+WRITTEN_OUT = {  # what the compiler writes out, as tile.cu says, by products; measured on an H200
+    1: {"STEPS": 4, "WEIGHT_STEPS": 2, "GROUP": 4},
+    3: {"STEPS": 2, "WEIGHT_STEPS": 1, "GROUP": 2},
+}
+CARD_RATE = {1: 84e12, 3: 36e12}  # operations a second of a whole H200, by products
+STEP_SECONDS = 10e-6  # two barriers of the whole card, and what is done between them, on an H200
 
 
 @dataclass(frozen=True)
 class TilePlan(Plan):
-    """`cluster` is how many blocks share the tiles; they do not talk to one another."""
+    """`blocks` share the tiles, and wait for one another twice a step."""
+
+    blocks: int = 0
 
     @property
     def step_seconds(self) -> float:
         arithmetic = 6.0 * self.rows * self.chain.parameters / CARD_RATE[int(self.constants["PRODUCTS"])]
-        return max(LAUNCHES, arithmetic)
+        return STEP_SECONDS + arithmetic
 
     @property
-    def sums(self) -> int:
-        """Numbers that each block hands over: its gradients and its loss."""
-        return self.chain.parameters + 1
+    def workspace(self) -> int:
+        """Floats of device memory for what blocks tell one another: WORKSPACE of tile.cu."""
+        sums = -(-(self.chain.parameters + 1) // 4) * 4
+        return self.blocks * sums + _image_floats(self.chain)
 
     def __str__(self) -> str:
         products = {"1": "TF32", "3": "3xTF32"}[self.constants["PRODUCTS"]]
-        return f"tile on {self.cluster} blocks of {self.threads} threads, products in {products}"
+        return f"tile on {self.blocks} blocks of {self.threads} threads, products in {products}"
 
 
 def tile_plan(chain: Chain, run: Run, card: Card, *, products: int) -> TilePlan | None:
-    """The plan, or None where it does not fit: sines, widths above 128, few rows, or too much for shared memory."""
-    floats = _shared_floats(chain)
-    fits = "sine" not in chain.activations and max(chain.widths) <= MOST_WIDTH and 4 * floats <= card.shared_bytes
-    if not fits or run.rows < LEAST_ROWS or card.capability < (8, 0):
+    """The plan, or None where it does not fit: one layer, sines, widths above 128, few rows, too much for a block."""
+    size = 4 * (TILE * sum(_padded(chain)) + _image_floats(chain))
+    fits = len(chain.biases) > 1 and "sine" not in chain.activations and max(chain.widths) <= MOST_WIDTH
+    if not fits or size > card.shared_bytes or run.rows < LEAST_ROWS or card.capability < (8, 0):
         return None
     blocks = min(card.multiprocessors, -(-run.rows // TILE))
-    more = {"SHARED_BYTES": 4 * floats, "PRODUCTS": products, "UNROLL": UNROLL[products]}
-    sizes = constants(chain, run, 1, 32 * WARPS, **more)
-    return TilePlan(TILE_KERNEL, chain, blocks, 32 * WARPS, 4 * floats, 0, sizes)
+    more = {"SHARED_BYTES": size, "PRODUCTS": products, "BLOCKS": blocks, **WRITTEN_OUT[products]}
+    sizes = constants(chain, run, 1, THREADS, **more)
+    return TilePlan(TILE_KERNEL, chain, 1, THREADS, size, 2, sizes, blocks=blocks)
 
 
-def _shared_floats(chain: Chain) -> int:
-    """SHARED_FLOATS of tile.cu."""
-    units = [8, *[16] * (len(chain.widths) - 2), 8]
-    padded = [-(-width // unit) * unit for width, unit in zip(chain.widths, units, strict=True)]
-    levels = sum(TILE * (width + 4) for width in padded)
-    weights = sum((inputs + 1) * (outputs + 4) for inputs, outputs in pairwise(padded))
-    return levels + weights + WARPS
+def _padded(chain: Chain) -> list[int]:
+    return [-(-width // 16) * 16 for width in chain.widths]
+
+
+def _image_floats(chain: Chain) -> int:
+    """IMAGE of tile_layout.cuh: the weights and biases, padded."""
+    return sum((inputs + 1) * outputs for inputs, outputs in pairwise(_padded(chain)))

@@ -10,10 +10,11 @@ import pytest
 
 import nnlab
 from nnlab import nn
-from nnlab.engines import engine
+from nnlab.engines import engine, fused_tile
 from nnlab.engines.fused import FusedSession
 from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Plan, Run, _rows_plans, _weights_plans
+from nnlab.engines.fused_tile import tile_plan
 from nnlab.nn.losses import LOSSES
 from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
 from tests.engines.on_host.kernels import HostLoop, compiled
@@ -36,6 +37,12 @@ WEIGHTS = [
     ([5, 20, 10, 6, 3], "tanh", "linear", "mse", Adam, 3, None, True, 2),
     ([13, 20, 18, 5], "sine", "linear", "bce_with_logits", Momentum, 20, 9, True, 4),
     ([6, 17, 9, 2], "relu", "sigmoid", "bce", Adam, 8, None, True, 1),
+]
+TILES = [
+    ([5, 12, 40, 2], "tanh", "linear", "mse", Adam, 150, None, True, 2),
+    ([2, 20, 17, 33, 1], "relu", "sigmoid", "bce", SGD, 100, 70, True, 1),
+    ([3, 128, 18, 3], "sigmoid", "linear", "bce_with_logits", Momentum, 200, None, False, 3),
+    ([2, 64, 48, 1], "leaky_relu", "linear", "sse", SGD, 64, None, True, 1),
 ]
 
 
@@ -64,20 +71,30 @@ def plan_of(case, state, kernel) -> Plan:
         len(state.optimizer.memories),
         optimizer_settings(state.optimizer),
     )
-    card = Card((9, 0), 232_448)
+    card = Card((9, 0), 232_448, case[-1])
+    if kernel == "tile":
+        return tile_plan(chain(state.model), run, card, products=3)
     make = _rows_plans if kernel == "loop_rows" else lambda *given: _weights_plans(*given, threads=64)
     return next(plan for plan in make(chain(state.model), run, card) if plan.cluster <= case[-1])
 
 
-@pytest.mark.parametrize(("kernel", "case"), [("loop_rows", c) for c in ROWS] + [("loop_weights", c) for c in WEIGHTS])
-def test_kernel_against_float64_and_against_itself(tmp_path, host64, kernel, case):
+CASES = [
+    *[("loop_rows", case) for case in ROWS],
+    *[("loop_weights", case) for case in WEIGHTS],
+    *[("tile", case) for case in TILES],
+]
+
+
+@pytest.mark.parametrize(("kernel", "case"), CASES)
+def test_kernel_against_float64_and_against_itself(tmp_path, monkeypatch, host64, kernel, case):
+    monkeypatch.setattr(fused_tile, "LEAST_ROWS", 1)
     exact, x, y = state_and_data(case, host64)
     expected = engine("eager").prepare(exact, x, y).advance(STEPS)
     library, ends = None, []
     for seed, cuts in ((0, [STEPS]), (5, [1, STEPS - 1])):
         state, x, y = state_and_data(case, nnlab.backend("numpy"))
         plan = plan_of(case, state, kernel)
-        assert plan.cluster == case[-1]
+        assert getattr(plan, "blocks", plan.cluster) == case[-1]
         library = library or compiled(plan, tmp_path)
         session = FusedSession(state, x, y, HostLoop(plan, state, x, y, library, seed))
         ends.append((np.concatenate([session.advance(n) for n in cuts]), state.arrays))

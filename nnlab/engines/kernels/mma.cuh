@@ -1,24 +1,35 @@
 // Small products on the tensor cores (mma.sync m16n8k8), which take TF32: a float32 with 10 bits of mantissa instead of
-// 23. With PRODUCTS 3 each number is split into two TF32s, and three products make up for one ("3xTF32"): as good as
-// float32. With PRODUCTS 1 what does not fit into 10 bits is dropped.
+// 23; they drop the other 13. With PRODUCTS 3 each number is split into two TF32s, and three products make up for one
+// ("3xTF32"): as good as float32. With PRODUCTS 1 numbers are rounded to TF32.
 
-// A number as the tensor cores take it: its high part and, for 3xTF32, what that leaves.
-struct Split {
-    unsigned high, low;
-    __device__ Split() {}
-    __device__ Split(float v) : high(tf32(v)), low(PRODUCTS == 3 ? tf32(v - __uint_as_float(high)) : 0u) {}
-    __device__ static unsigned tf32(float v) {
-        unsigned bits;
-        asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
-        return bits;
-    }
-};
-
+#ifndef ON_HOST
 __device__ inline void mma(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
+#endif
+
+// The nearest TF32 (Dekker's splitting: the last 13 bits are lost in the large number and come back as zeros). NaN and
+// infinity, and what is beyond 1e34, become NaN.
+__device__ inline float tf32(float v) {
+    const float large = __fmul_rn(v, 8193.0f);
+    return __fsub_rn(large, __fsub_rn(large, v));
+}
+
+// A number as the tensor cores take it: its high part and, for 3xTF32, what that leaves.
+struct Split {
+    unsigned high, low;
+    __device__ Split() {}
+    __device__ Split(float v) {
+        if (PRODUCTS == 3) {  // v - high is exact; where v is NaN or infinite, low is NaN
+            high = (__float_as_uint(v) + 0x1000u) & 0xffffe000u;
+            low = __float_as_uint(v - __uint_as_float(high));
+        } else {
+            high = __float_as_uint(tf32(v));
+        }
+    }
+};
 
 __device__ inline void add_product(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {
     if constexpr (PRODUCTS == 3) {  // the small terms first

@@ -23,6 +23,10 @@ using std::min;
 #define threadIdx (Index{fibers[current].thread})
 #define blockIdx (Index{fibers[current].block})
 
+#ifndef BLOCKS
+#define BLOCKS CLUSTER
+#endif
+
 struct Index { int x; };
 struct Fiber {
     ucontext_t context;
@@ -75,7 +79,7 @@ static void mail(float* place, int block, float value) {
     memcpy(block_memory[block].get() + offset, &value, sizeof value);
 }
 
-// Run body() as every thread of the cluster. Shared memory begins as NaN, as good as never written.
+// Run body() as every thread of all blocks. Shared memory begins as NaN, as good as never written.
 static void (*kernel)();
 static void fiber() {
     kernel();
@@ -83,13 +87,13 @@ static void fiber() {
 }
 static void launch(void (*body)(), unsigned seed) {
     kernel = body;
-    fibers = std::vector<Fiber>(THREADS * CLUSTER);
-    block_barriers.assign(CLUSTER, {});
-    warp_barriers.assign(THREADS * CLUSTER / 32, {});
+    fibers = std::vector<Fiber>(THREADS * BLOCKS);
+    block_barriers.assign(BLOCKS, {});
+    warp_barriers.assign(THREADS * BLOCKS / 32, {});
     all = {};
-    lanes.assign(THREADS * CLUSTER, 0.0f);
+    lanes.assign(THREADS * BLOCKS, 0.0f);
     block_memory.clear();
-    for (int block = 0; block < CLUSTER; ++block) {
+    for (int block = 0; block < BLOCKS; ++block) {
         block_memory.emplace_back(new unsigned char[SHARED_BYTES]);
         memset(block_memory.back().get(), 0xff, SHARED_BYTES);
     }
@@ -111,7 +115,7 @@ static void launch(void (*body)(), unsigned seed) {
     size_t finished = 0;
     for (int round = 0, block = 0; finished < fibers.size(); ++round) {
         if (seed) std::shuffle(order.begin(), order.end(), draw);
-        if (round % HEAD_START == 0) block = draw() % CLUSTER;
+        if (round % HEAD_START == 0) block = draw() % BLOCKS;
         for (int i : order) {
             Fiber& one = fibers[i];
             if (one.done || (seed && one.block != block)) continue;  // a block gets as far ahead as the barriers allow

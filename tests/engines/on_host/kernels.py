@@ -17,11 +17,14 @@ ENTRIES = {
     "loop_rows": "loop_rows(given.arrays, given.x, given.y, given.rows, given.factors, given.losses, given.steps);",
     "loop_weights": "loop_weights(given.arrays, given.memories, given.x, given.y, given.all_rows, given.rows, "
     "given.factors, given.losses, given.steps);",
+    "tile": "tile(given.arrays, given.memories, given.counts, given.x, given.y, given.rows, given.factors, given.losses, "
+    "given.steps);",
 }
+STOOD_IN = ("cluster.cuh", "grid_barrier.cuh", "async.cuh")
 ENTRY = """
 struct Given {
     float* const* arrays; float* memories; const float *x, *y; int all_rows; const int* rows; const float* factors;
-    float* losses; int steps;
+    float* losses; int steps; unsigned* counts;
 };
 static Given given;
 static void body() { CALL }
@@ -37,15 +40,17 @@ class Given(ctypes.Structure):
         ("all_rows", ctypes.c_int),
         *((name, ctypes.c_void_p) for name in ("rows", "factors", "losses")),
         ("steps", ctypes.c_int),
+        ("counts", ctypes.c_void_p),
     )
 
 
 def compiled(plan, folder):
     """The plan's kernel as a shared library."""
-    files = [name for name in SOURCES[plan.kernel] if name != "cluster.cuh"]
+    files = [name for name in SOURCES[plan.kernel] if name not in STOOD_IN]
     kernel = "".join((KERNELS / name).read_text("utf-8") for name in files)
     program = folder / "kernel.cpp"
-    shim = f'#include "{HERE / "cluster.h"}"\n'
+    shims = ("cluster.h", "tensor.h") if plan.kernel == "tile" else ("cluster.h",)
+    shim = "".join(f'#include "{HERE / name}"\n' for name in shims)
     program.write_text(plan.sizes + shim + kernel + ENTRY.replace("CALL", ENTRIES[plan.kernel]), "utf-8")
     library = folder / "kernel.so"
     command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", library, program]
@@ -62,6 +67,9 @@ class HostLoop(Loop):
         self.arrays = in_kernel_order(state)
         self.addresses = (ctypes.c_void_p * len(self.arrays))(*(array.ctypes.data for array in self.arrays))
         self.memories = np.full(plan.memory_floats + 1, np.nan, np.float32)
+        self.counts = np.zeros(2, np.uint32)
+        if plan.kernel == "tile":
+            self.memories = np.zeros(plan.workspace, np.float32)
         if plan.kernel == "loop_weights":
             self.x = np.zeros((len(x) + 1, plan.input_stride), np.float32)
             self.x[:-1, : x.shape[1]] = x
@@ -75,5 +83,6 @@ class HostLoop(Loop):
             len(self.y),
             *(array.ctypes.data for array in (rows, factors, losses)),
             len(losses),
+            self.counts.ctypes.data,
         )
         self.library.run(ctypes.byref(given), ctypes.c_uint(self.seed))

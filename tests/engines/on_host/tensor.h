@@ -1,0 +1,60 @@
+// Stands in for the tensor cores and the other instructions that tile.cu wants, behind cluster.h.
+#define ON_HOST
+
+static float __uint_as_float(unsigned bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static unsigned __float_as_uint(float value) {
+    unsigned bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+static float __fmul_rn(float a, float b) { return a * b; }
+static float __fsub_rn(float a, float b) { return a - b; }
+struct float4 { float x, y, z, w; };
+template <typename Value>
+static Value __ldcg(const Value* place) { return *place; }
+
+// What a lane brings to a product. Of each number the tensor cores see the first 19 bits.
+struct Operands { unsigned a[4], b[2]; };
+static std::vector<Operands> operands(THREADS * BLOCKS);
+
+static void mma(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+    const auto seen = [](unsigned bits) { return double(__uint_as_float(bits & 0xffffe000u)); };
+    const int warp = current / 32, group = current % 32 / 4, fourth = current % 4;
+    operands[current] = {{a0, a1, a2, a3}, {b0, b1}};
+    wait_at(warp_barriers[warp], 32);
+    for (int i = 0; i < 4; ++i) {
+        double sum = c[i];
+        for (int k = 0; k < 8; ++k)
+            sum += seen(operands[warp * 32 + group * 4 + k % 4].a[k / 4 * 2 + i / 2]) *
+                   seen(operands[warp * 32 + (2 * fourth + i % 2) * 4 + k % 4].b[k / 4]);
+        c[i] = float(sum);
+    }
+    wait_at(warp_barriers[warp], 32);
+}
+
+// Barriers of the whole grid and of some of a block's warps.
+struct GridBarrier {
+    unsigned *count, target;
+    void wait() { wait_at(all, THREADS * BLOCKS); }
+};
+constexpr int members(int barrier);
+static Barrier some[BLOCKS][16];
+template <int BARRIER>
+static void wait() { wait_at(some[fibers[current].block][BARRIER], members(BARRIER)); }
+template <int BARRIER>
+static void arrive() {
+    Barrier& barrier = some[fibers[current].block][BARRIER];
+    if (++barrier.waiting < members(BARRIER)) return;
+    barrier.waiting = 0;
+    ++barrier.passed;
+}
+static void __syncwarp() { wait_at(warp_barriers[current / 32], 32); }
+
+static void copy16(float* to, const float* from) { memcpy(to, from, 16); }
+static void end_of_group() {}
+template <int GROUPS>
+static void await_groups() {}
