@@ -17,8 +17,8 @@ ENTRIES = {
     "loop_rows": "loop_rows(given.arrays, given.x, given.y, given.rows, given.factors, given.losses, given.steps);",
     "loop_weights": "loop_weights(given.arrays, given.memories, given.x, given.y, given.all_rows, given.rows, "
     "given.factors, given.losses, given.steps);",
-    "tile": "tile(given.arrays, given.memories, given.counts, given.x, given.y, given.rows, given.factors, given.losses, "
-    "given.steps);",
+    "tile": "tile(given.arrays, given.memories, given.counts, given.x, given.y, given.rows, given.factors, "
+    "given.losses, given.steps);",
 }
 STOOD_IN = ("cluster.cuh", "grid_barrier.cuh", "async.cuh")
 ENTRY = """
