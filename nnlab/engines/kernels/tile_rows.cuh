@@ -104,9 +104,7 @@ __device__ inline float quick_tanh(float z) {
 // The activation behind layer L, and its slope where its value is a.
 template <int L>
 __device__ inline float activated(float z) {
-#ifndef EXACT_TANH
     if constexpr (ACTIVATION[L] == TANH) return quick_tanh(z);
-#endif
     float a, unused;
     activate<L>(z, a, unused);
     return a;
