@@ -34,10 +34,14 @@ class TilePlan(Plan):
         return STEP_SECONDS + arithmetic
 
     @property
+    def sums(self) -> int:
+        """Floats that each block hands over: its gradients and its loss, in whole quads."""
+        return -(-(self.chain.parameters + 1) // 4) * 4
+
+    @property
     def workspace(self) -> int:
-        """Floats of device memory for what blocks tell one another: WORKSPACE of tile.cu."""
-        sums = -(-(self.chain.parameters + 1) // 4) * 4
-        return self.blocks * sums + _image_floats(self.chain)
+        """Floats of device memory for what blocks tell one another: WORKSPACE of tile_update.cuh."""
+        return self.blocks * self.sums + _image_floats(self.chain)
 
     def __str__(self) -> str:
         products = {"1": "TF32", "3": "3xTF32"}[self.constants["PRODUCTS"]]

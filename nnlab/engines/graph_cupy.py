@@ -52,8 +52,15 @@ class CupyStep:
 
 
 def _kernel(source: str, templates: tuple[str, ...], launch: Launch) -> ClusterKernel:
-    sizes = {"blocks": launch.blocks, "threads": THREADS, "shared_bytes": launch.shared_bytes}
-    return ClusterKernel(source, launch.name, cluster=1, templates=templates, **sizes)
+    return ClusterKernel(
+        source,
+        launch.name,
+        cluster=1,
+        templates=templates,
+        blocks=launch.blocks,
+        threads=THREADS,
+        shared_bytes=launch.shared_bytes,
+    )
 
 
 def _in_packs(x: Array, xp: Any) -> Array:

@@ -14,7 +14,6 @@ from nnlab.engines.fused_tile import TilePlan, tile_plan
 from nnlab.lessons.climb import Way
 
 ITEM = 4  # bytes of a float32
-TILE_LAUNCHES = 2  # a step: the gradients, and the update
 
 
 @dataclass(frozen=True)
@@ -207,12 +206,13 @@ def _fused(way: Way, machine: str, device: Device, sizes: Sequence[int], rows: i
     parameters = sum((m + 1) * n for m, n in pairwise(sizes))
     data = rows * (sizes[0] + sizes[-1])
     slower = MACHINES["h200"].roof(products) / roofs.roof(products)  # plans are timed on an H200
+    launches = 1 / plan.slice_steps
     if isinstance(plan, TilePlan):  # each block hands its sums over; the weights are read and written once
-        launches: float = TILE_LAUNCHES
-        nbytes = ITEM * (data + 2 * plan.cluster * plan.sums + 2 * parameters)
+        launches = 1  # of a step alone, as it is counted and timed here
+        nbytes = ITEM * (data + 2 * plan.blocks * plan.sums + 2 * parameters)
         roof = roofs.roof(products)
     else:  # everything stays in shared memory, for many steps
-        launches, nbytes, roof = 1 / plan.slice_steps, ITEM * data // plan.slice_steps, roofs.float32
+        nbytes, roof = ITEM * data // plan.slice_steps, roofs.float32
     host = launches * device.host["raw_kernel"]
     # a step that only waits for its launches is not slower on a slower card
     busy = plan.step_seconds * (slower if plan.step_seconds > 1.1 * host else 1.0)

@@ -101,7 +101,7 @@ __device__ inline float quick_tanh(float z) {
 #endif
 }
 
-// The activation behind layer L, and its slope where its value is a.
+// The activation behind layer L.
 template <int L>
 __device__ inline float activated(float z) {
     if constexpr (ACTIVATION[L] == TANH) return quick_tanh(z);
@@ -109,15 +109,6 @@ __device__ inline float activated(float z) {
     activate<L>(z, a, unused);
     return a;
 }
-template <int L>
-__device__ inline float slope(float a) {
-    if constexpr (ACTIVATION[L] == TANH) return 1.0f - a * a;
-    if constexpr (ACTIVATION[L] == SIGMOID) return (1.0f - a) * a;
-    if constexpr (ACTIVATION[L] == RELU) return a > 0.0f ? 1.0f : 0.0f;
-    if constexpr (ACTIVATION[L] == LEAKY_RELU) return a > 0.0f ? 1.0f : LEAK;
-    return 1.0f;
-}
-
 // Values from level L on to the one before the last layer.
 template <int L>
 __device__ inline void forward(float* shared) {
@@ -158,7 +149,7 @@ __device__ inline float finish(float* shared, int rows) {
                     lose(p, target.at[i], term, gradient);
                 }
                 loss += term;
-                delta.at[i] = stored(gradient * slope<LAST>(p));
+                delta.at[i] = stored(gradient * slope_at<LAST>(p));
             }
             put(place, delta);
         });
@@ -178,7 +169,7 @@ __device__ inline void backward(float* shared) {
             for_quads<L>([&](int block, int odd) {
                 const Quad a = quad_at(in + block * BLOCK + lane_quad(odd));
 #pragma unroll
-                for (int i = 0; i < 4; ++i) number(c, block, odd, i / 2, i % 2) *= slope<L - 1>(a.at[i]);
+                for (int i = 0; i < 4; ++i) number(c, block, odd, i / 2, i % 2) *= slope_at<L - 1>(a.at[i]);
             });
             if (first == 0) wait<VALUES_USED>();
             for_quads<L>([&](int block, int odd) {

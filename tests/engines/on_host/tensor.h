@@ -1,16 +1,6 @@
 // Stands in for the tensor cores and the other instructions that tile.cu wants, behind cluster.h.
 #define ON_HOST
 
-static float __uint_as_float(unsigned bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-static unsigned __float_as_uint(float value) {
-    unsigned bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 static float __fmul_rn(float a, float b) { return a * b; }
 static float __fsub_rn(float a, float b) { return a - b; }
 struct float4 { float x, y, z, w; };
