@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,10 +15,13 @@ START = 1.0e-6  # seconds between the beginnings of two small kernels in a graph
 FIRST = 500  # cycles until the first numbers lie in shared memory
 BARRIER = 170  # cycles that a stage loses, with its wait
 READ = 0.5  # cycles of issuing, to read four numbers from shared memory; most of it is hidden
+BANKS = 4  # cycles that shared memory takes for it, in those of issuing
 FETCH = 60  # cycles of issuing, to bring a thread four numbers
 FINISH = 28  # cycles of issuing for each number of a thread, from sum to memory
 MOST_FETCHED = 24  # floats in a thread's registers, beside its sums
-LEAST_SHARE = 5  # rows of a split gradient that a block takes, a power of 2
+MOST_HELD = 72  # floats there, of both kinds, where rows are turned around, which takes registers too
+LEAST_SHARE = 32  # rows of a split gradient that a block takes
+MOST_SPLITS = 128
 CACHE_RATE, CACHE_BYTES, MEMORY_RATE = 8.3e12, 40e6, 3.2e12
 SHAPES = (  # of a thread's numbers, and of a block's
     ((8, 8), (128, 128), (256, 64)),
@@ -71,12 +75,12 @@ class Cut(NamedTuple):
     def cycles(self, terms: int, neighbours: int) -> float:
         """That a block takes for so many terms, `neighbours` on one multiprocessor."""
         reads = -(-self.thread_down // 4) + -(-self.thread_across // 4)
-        multiply = self.depth / self.slices * (self.thread_down * self.thread_across + READ * reads)
+        numbers = self.thread_down * self.thread_across
+        multiply = self.depth / self.slices * max(numbers + READ * reads, BANKS * reads)
         fetch = FETCH * sum(-(-side * self.depth // 4 // THREADS) for side in (self.down, self.across))
         stage = ISSUES * neighbours * (multiply + fetch) + BARRIER
-        numbers = self.down * self.across / THREADS  # of each thread
-        sums = 4 * self.slices * numbers if self.slices > 1 else 0.0
-        return FIRST + -(-terms // self.depth) * stage + neighbours * (ISSUES * FINISH * numbers + sums)
+        finish = numbers / self.slices * (ISSUES * FINISH + (4 * self.slices if self.slices > 1 else 0))
+        return FIRST + -(-terms // self.depth) * stage + neighbours * finish
 
     def seconds(self, down: int, across: int, terms: int) -> float:
         """That a kernel takes for a product of down x across numbers, each the sum of so many terms."""
@@ -102,7 +106,8 @@ def cuts() -> Iterator[Cut]:
 
 def best_cut(down: int, across: int, terms: int) -> Cut:
     """The fastest for a product of its own; of those within a tenth of a microsecond, the one with fewest blocks."""
-    return min(cuts(), key=lambda cut: (round(1e7 * cut.seconds(down, across, terms)), cut.blocks(down, across)))
+    fitting = (cut for cut in cuts() if cut.thread_down * cut.thread_across + cut.fetched <= MOST_HELD)
+    return min(fitting, key=lambda cut: (round(1e7 * cut.seconds(down, across, terms)), cut.blocks(down, across)))
 
 
 def gradient_cuts(layers: Sequence[tuple[int, int]], rows: int) -> tuple[list[Cut], list[int]]:
@@ -112,15 +117,16 @@ def gradient_cuts(layers: Sequence[tuple[int, int]], rows: int) -> tuple[list[Cu
     """
     weights = sum(fan_in * fan_out for fan_in, fan_out in layers)
     choices = []
-    for share in (rows, *(2**power for power in range(LEAST_SHARE, rows.bit_length()))):
-        splits = -(-rows // share)
+    for splits in sorted({round(2 ** (quarter / 4)) for quarter in range(4 * MOST_SPLITS.bit_length())}):
+        if splits > 1 and rows // splits < LEAST_SHARE:
+            break
         chosen = [
-            _gradient_cut(fan_in, fan_out, share, splits, PROCESSORS * fan_in * fan_out / weights)
+            _gradient_cut(fan_in, fan_out, -(-rows // splits), splits, PROCESSORS * fan_in * fan_out / weights)
             for fan_in, fan_out in layers
         ]
         seconds = gradient_seconds(layers, rows, chosen, [splits] * len(layers))
         if splits > 1:
-            seconds += update_seconds(sum(splits * (fan_in + 1) * fan_out for fan_in, fan_out in layers))
+            seconds += update_seconds(splits, weights)
         choices.append((seconds, chosen, splits))
     _, chosen, splits = min(choices, key=lambda choice: choice[0])
     return chosen, [splits] * len(layers)
@@ -144,18 +150,21 @@ def gradient_seconds(
     blocks = [cut.blocks(*layer) * parts for layer, cut, parts in zip(layers, chosen, splits, strict=True)]
     neighbours = min(2, -(-sum(blocks) // PROCESSORS))  # all layers need the registers of the greediest
     cycles = [cut.cycles(-(-rows // parts), neighbours) for cut, parts in zip(chosen, splits, strict=True)]
-    together = sum(number * each for number, each in zip(blocks, cycles, strict=True)) / (PROCESSORS * neighbours)
+    ends = [0.0] * (PROCESSORS * neighbours)  # when each place for a block is free; blocks start in order
+    for number, each in zip(blocks, cycles, strict=True):
+        for _ in range(number):
+            heapq.heapreplace(ends, ends[0] + each)
     moved = 4.0 * rows * sum(fan_in + fan_out for fan_in, fan_out in layers)
-    return START + max(max(*cycles, together) / CLOCK, _memory_seconds(moved))
+    return START + max(max(ends) / CLOCK, _memory_seconds(moved))
 
 
 def _memory_seconds(moved: float) -> float:
     return moved / (CACHE_RATE if moved < CACHE_BYTES else MEMORY_RATE)
 
 
-def update_seconds(parts: int) -> float:
-    """That adding up so many numbers takes, with the update."""
-    return START + 1.5e-6 + 4.0 * parts / CACHE_RATE
+def update_seconds(splits: int, weights: int) -> float:
+    """That adding up the parts of so many weights' gradients takes, with the update."""
+    return START + 1.5e-6 + 0.05e-6 * splits + 4.0 * splits * weights / CACHE_RATE
 
 
 def _stride(side: int) -> int:

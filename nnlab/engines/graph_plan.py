@@ -79,9 +79,10 @@ class StepPlan:
         shared = max(cut.shared_bytes for cut in self.gradient)
         found.append(Launch("gradients", 0, blocks, shared, gradient_seconds(pairs, rows, self.gradient, self.splits)))
         if max(self.splits) > 1:
-            parts = sum(splits * size for splits, size in zip(self.splits, self._sizes, strict=True))
             blocks = -(-self.chain.parameters // THREADS) + 1  # one ends the step
-            found.append(Launch("update_all", 0, blocks, 4 * THREADS, update_seconds(parts)))
+            found.append(
+                Launch("update_all", 0, blocks, 4 * THREADS, update_seconds(max(self.splits), self.chain.parameters))
+            )
         return found
 
     @property

@@ -65,13 +65,15 @@ struct Carrier {
     static constexpr int RUN = (ALONG ? SIDE : DEPTH) / PACK, PACKS = SIDE * DEPTH / PACK;
     static constexpr int EACH = pieces(PACKS, THREADS);
     static_assert(RUN * PACK == (ALONG ? SIDE : DEPTH), "packs fill a row of the piece");
-    // Eight neighbouring lanes take the same place in eight rows, where these are turned around: their numbers then
-    // come to lie in as many banks.
-    static constexpr int TOGETHER = ALONG ? 1 : SIDE < 8 ? SIDE : 8;
+    // Where rows are turned around, two lanes share a row and eight rows are taken together: whole sectors of memory are
+    // read, and what the lanes write falls into different banks (of every two at worst).
+    static constexpr int BESIDE = !ALONG && RUN > 1 ? 2 : 1, TOGETHER = ALONG ? 1 : SIDE < 8 ? SIDE : 8;
     Pack<PACK> held[EACH];
 
-    __device__ static int row_of(int i) { return i / TOGETHER / RUN * TOGETHER + i % TOGETHER; }
-    __device__ static int place_of(int i) { return i / TOGETHER % RUN * PACK; }
+    __device__ static int row_of(int i) { return i / (TOGETHER * RUN) * TOGETHER + i / BESIDE % TOGETHER; }
+    __device__ static int place_of(int i) {
+        return (i / (TOGETHER * BESIDE) % (RUN / BESIDE) * BESIDE + i % BESIDE) * PACK;
+    }
 
     // row(i): where row i of the matrix begins. What lies beyond the ends is zero.
     template <typename Row>
