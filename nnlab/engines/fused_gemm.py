@@ -1,8 +1,8 @@
 """The fused engine's plan for wide networks: one product after another over all rows, with fused ends.
 
 gemm.cu keeps every level's activations in the card's memory and needs no layer to fit into a block, so that width is
-bound by little else than memory. A step is three launches for each
-layer between the first and the last, and four more.
+bound by little else than memory. A step is two launches for each
+layer between the first and the last, and a few more.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from nnlab.engines.fused_network import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
 
 GEMM_KERNEL = "gemm"
-ROW_TILE, COLUMN_TILE, NARROW_TILE, DEPTH, STAGES = 128, 128, 64, 32, 3  # as in gemm.cu and operands.cuh
-PRODUCT_THREADS, END_THREADS = 128, 512
-BLOCKS_AT_ONCE = 2  # of a product, on a multiprocessor
+ROW_TILE, COLUMN_TILE, NARROW_TILE, DEPTH = 128, 128, 64, 32  # as in levels.cuh and operands.cuh
+TEAMS, TEAM, END_THREADS = 2, 128, 512
+MOST_STAGES = 3  # more were not faster on an H200
 FEW_INPUTS, MOST_INPUTS, MOST_WIDTH = 3, 64, 1024
 MOST_HEAD = 64  # numbers of the last layer's weight that each lane of a warp keeps the gradient of
 LAUNCH = 7e-6  # seconds that a launch takes the host
@@ -49,13 +49,20 @@ class GemmPlan(Plan):
         return _rounded_up(self.rows, ROW_TILE)
 
     @property
-    def at_once(self) -> int:
-        """Blocks of a product that the card runs at the same time."""
-        return BLOCKS_AT_ONCE * self.cluster
+    def stages(self) -> int:
+        """Stages of a product that a team has in shared memory."""
+        return int(self.constants["STAGES"])
 
     def rows_at_once(self, level: int) -> int:
-        """Tiles of rows that blocks take at the same time, each in its columns of a level."""
-        return max(1, min(self.padded_rows // ROW_TILE, self.at_once // (self.padded[level] // self.tile(level))))
+        """Blocks that share the rows, each with its columns of a level; there are as many as multiprocessors."""
+        tiles = -(-self.padded_rows // (ROW_TILE * TEAMS))
+        return max(1, min(tiles, self.cluster // (self.padded[level] // self.tile(level))))
+
+    def product_floats(self, numbers: int, size: int) -> int:
+        """FLOATS of RowProduct in gemm.cu, where rows have so many numbers, and a block so many columns."""
+        stages = TEAMS * self.stages * DEPTH
+        staying = numbers * size + stages * ROW_TILE + size
+        return staying if 4 * staying <= self.shared_bytes else stages * (ROW_TILE + size) + size
 
     def tiles_of_weight(self, layer: int) -> tuple[int, int]:
         """Blocks of a middle layer's weight, down and across."""
@@ -169,12 +176,17 @@ def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan 
         return None
     if outputs * _rounded_up(hidden[-1], NARROW_TILE) // 32 > MOST_HEAD:
         return None
-    sizes = constants(chain, run, 1, PRODUCT_THREADS, PRODUCTS=products)
-    shared = 4 * STAGES * DEPTH * (ROW_TILE + COLUMN_TILE)
-    plan = GemmPlan(GEMM_KERNEL, chain, card.multiprocessors, PRODUCT_THREADS, shared, 0, sizes)
+    stage = 4 * TEAMS * DEPTH * (ROW_TILE + COLUMN_TILE)
+    stages = min(MOST_STAGES, (card.shared_bytes - 4 * COLUMN_TILE) // stage)
+    if stages < 2:
+        return None
+    more = {"PRODUCTS": products, "STAGES": stages, "SHARED_LIMIT": card.shared_bytes}
+    sizes = constants(chain, run, 1, TEAMS * TEAM, **more)
+    plan = GemmPlan(GEMM_KERNEL, chain, card.multiprocessors, TEAMS * TEAM, card.shared_bytes, 0, sizes)
     for group, layers in plan.groups.items():
         blocks = prod(plan.tiles_of_weight(group)) * len(layers)
-        plan.splits[group] = max(1, min(plan.padded_rows // DEPTH, plan.at_once // blocks))
+        shares = -(-plan.padded_rows // (DEPTH * TEAMS))
+        plan.splits[group] = max(1, min(shares, card.multiprocessors // blocks))
     return plan
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nnlab.backends import Array
 from nnlab.engines.fused import Loop
-from nnlab.engines.fused_gemm import DEPTH, END_THREADS, PRODUCT_THREADS, ROW_TILE, STAGES, GemmPlan
+from nnlab.engines.fused_gemm import DEPTH, END_THREADS, TEAM, TEAMS, GemmPlan
 from nnlab.optim import TrainState
 
 UPDATE_THREADS, MANY_BLOCKS = 256, 32  # as in update.cuh
@@ -118,14 +118,14 @@ class Products(Loop):
             self.forward[i] = kernel(
                 f"forward_{plan.same('forward', i)}",
                 (across, plan.rows_at_once(i + 1)),
-                PRODUCT_THREADS,
-                STAGES * DEPTH * (ROW_TILE + plan.tile(i + 1)),
+                TEAMS * TEAM,
+                plan.product_floats(padded[i], plan.tile(i + 1)),
             )
             self.backward[i] = kernel(
                 f"backward_{plan.same('backward', i)}",
                 (down, plan.rows_at_once(i)),
-                PRODUCT_THREADS,
-                STAGES * DEPTH * (ROW_TILE + plan.tile(i)) + (i == 1) * 2 * (padded[0] + 1) * plan.tile(i),
+                TEAMS * TEAM,
+                plan.product_floats(padded[i + 1], plan.tile(i)),
             )
         self.tasks = {}
         for group, layers in plan.groups.items():
@@ -133,8 +133,8 @@ class Products(Loop):
             self.gradients[group] = kernel(
                 f"weights_{group}",
                 (down * across, plan.splits[group], len(layers)),
-                PRODUCT_THREADS,
-                STAGES * DEPTH * (plan.tile(group) + plan.tile(group + 1)),
+                TEAMS * TEAM,
+                TEAMS * plan.stages * DEPTH * (plan.tile(group) + plan.tile(group + 1)),
             )
             self.tasks[group] = self._table(
                 [

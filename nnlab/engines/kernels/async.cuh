@@ -1,9 +1,15 @@
 // Ways between the card's memory, shared memory and registers that have no words in CUDA C.
 
-// Copy 16 bytes, both addresses multiples of 16, into shared memory while the thread goes on (cp.async).
-__device__ inline void copy16(float* to, const float* from) {
-    const unsigned shared = __cvta_generic_to_shared(to);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+// Copy COUNT times 16 bytes into shared memory while the thread goes on (cp.async); each time the places are TO and FROM
+// numbers further. Such distances are part of the instructions, and need no registers.
+template <int COUNT, int TO, int FROM, int I = 0>
+__device__ inline void copy_quads(float* to, const float* from) {
+    if constexpr (I < COUNT) {
+        const unsigned shared = __cvta_generic_to_shared(to);
+        asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;"
+                     ::"r"(shared), "l"(from), "n"(4 * I * TO), "n"(4 * I * FROM) : "memory");
+        copy_quads<COUNT, TO, FROM, I + 1>(to, from);
+    }
 }
 
 // Everything copied since the last call is one group.
@@ -21,5 +27,8 @@ __device__ inline void read_matrices(unsigned& m0, unsigned& m1, unsigned& m2, u
                  : "=r"(m0), "=r"(m1), "=r"(m2), "=r"(m3) : "r"(shared) : "memory");
 }
 
-// Ask for a line of memory that will be read later.
-__device__ inline void expect(const float* line) { asm volatile("prefetch.global.L2 [%0];" ::"l"(line)); }
+// All threads of a team wait for one another; the numbers of such barriers begin behind that of __syncthreads.
+template <int THREADS_OF_TEAM>
+__device__ inline void team_barrier(int team) {
+    asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(THREADS_OF_TEAM) : "memory");
+}

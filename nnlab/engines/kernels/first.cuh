@@ -60,23 +60,20 @@ OF_ENDS first_gradients(const float* x, const int* batch, const float* after, fl
 }
 
 // Where inputs are few, the gradients of the first layer are summed while dLoss/dz is in registers: over the rows, for
-// each column, dLoss/dz times each input, and times 1 for the bias. Each warp adds up its own columns in shared memory.
+// each column, dLoss/dz times each input, and times 1 for the bias.
 template <class Work>
 struct InputSums {
-    static constexpr int COUNT = INPUTS + 1, FLOATS = 2 * COUNT * 2 * Work::WIDE;
-    float* all;  // [down][input][column]
-    Lane me;
-    __device__ float* mine() { return all + me.down * FLOATS / 2 + me.across * Work::WIDE; }
+    static constexpr int COUNT = INPUTS + 1, SIZE = 2 * Work::WIDE;
+    Place me;
+    float mine[2][COUNT] = {};  // the lanes of group j keep those of their warp's j-th piece
 
-    __device__ InputSums(float* shared, bool wanted) : all(shared) {
-        for (int i = threadIdx.x; wanted && i < FLOATS; i += PRODUCT_THREADS) all[i] = 0.0f;
-    }
     // work holds dLoss/dz; first is the tile's first row.
     __device__ void add(const Work& work, const float* x, const int* batch, int first) {
         float input[2 * Work::DOWN][COUNT];
 #pragma unroll
         for (int i = 0; i < 2 * Work::DOWN; ++i) {
-            const float* from = x + source_row(batch, min(first + me.down * Work::HIGH + 8 * i + me.group, ROWS - 1)) * INPUTS;
+            const int row = min(first + me.down * Work::HIGH + 8 * i + me.group, ROWS - 1);
+            const float* from = x + source_row(batch, row) * INPUTS;
 #pragma unroll
             for (int k = 0; k < COUNT; ++k) input[i][k] = k < INPUTS ? from[k] : 1.0f;
         }
@@ -90,14 +87,26 @@ struct InputSums {
 #pragma unroll
                     for (int i = 0; i < 2 * Work::DOWN; ++i)
                         sum = fmaf(work.sums[i / 2][j][i % 2 * 2 + n], input[i][k], sum);
+#pragma unroll
                     for (int lanes = 4; lanes < 32; lanes *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
-                    if (me.group == 0) mine()[k * 2 * Work::WIDE + 8 * j + 2 * me.fourth + n] += sum;
+                    mine[n][k] += me.group == j ? sum : 0.0f;
                 }
     }
-    // A line for each input, of FIRST numbers.
-    __device__ void store(float* sums) {
+    // A line for each input, of FIRST numbers: the block's. The pipelines are done with shared memory.
+    __device__ void store(float* shared, float* sums) {
+        constexpr int WARPS_DOWN = 2 * TEAMS;
         __syncthreads();
-        for (int i = threadIdx.x; i < FLOATS / 2; i += PRODUCT_THREADS)
-            sums[i / (2 * Work::WIDE) * FIRST + i % (2 * Work::WIDE)] = all[i] + all[i + FLOATS / 2];
+        if (me.group < Work::ACROSS)
+            for (int n = 0; n < 2; ++n)
+                for (int k = 0; k < COUNT; ++k) {
+                    const int column = me.across * Work::WIDE + 8 * me.group + 2 * me.fourth + n;
+                    shared[((me.team * 2 + me.down) * COUNT + k) * SIZE + column] = mine[n][k];
+                }
+        __syncthreads();
+        for (int i = threadIdx.x; i < COUNT * SIZE; i += TEAMS * TEAM) {
+            float sum = 0.0f;
+            for (int warp = 0; warp < WARPS_DOWN; ++warp) sum += shared[warp * COUNT * SIZE + i];
+            sums[i / SIZE * FIRST + i % SIZE] = sum;
+        }
     }
 };

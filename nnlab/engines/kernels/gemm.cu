@@ -7,32 +7,89 @@
 // dLoss/dz, and slopes where they need an array; dLoss/dz then takes their place, number by number. Padding does no harm:
 // its weights are zero, and in rows past the last one dLoss/dz is zero.
 
+// A product of rows (K numbers each) with a matrix: each block takes SIZE columns, which begin at `left`, and its teams
+// take tiles of rows. Where the block's part of the matrix fits, it stays in shared memory; else its stages come with
+// those of the rows.
+template <int K, int SIZE>
+struct RowProduct {
+    using A = Along<ROW_TILE>;
+    using B = Along<SIZE>;
+    using Work = Product<A, B>;
+    static constexpr int K_STAGES = K / DEPTH;
+    static constexpr bool STAYS = 4 * (K * SIZE + TEAMS * STAGES * A::FLOATS + SIZE) <= SHARED_LIMIT;
+    static constexpr int STAGE = A::FLOATS + (STAYS ? 0 : B::FLOATS), MATRIX = STAYS ? K * SIZE : 0;
+    static constexpr int FLOATS = MATRIX + TEAMS * STAGES * STAGE + SIZE;
+    // What lies under a tile's sums, where it is asked for, comes in so many more stages.
+    static constexpr int PARTS = STAYS ? ROW_TILE * SIZE / STAGE : 2;
+};
+
+// Numbers under a tile's sums, brought by its pipeline: each stage has a PARTS-th of every warp's 64 rows, in strips of
+// DEPTH columns.
+template <int SIZE, int PARTS, int LENGTH>
+struct Under {
+    static constexpr int LINES = ROW_TILE / PARTS, OF_WARP = LINES / 2, STEP = TEAM / 8;
+    __device__ static void copy(float* to, const float* corner, int part) {
+        const int vector = threadIdx.x % 8;
+#pragma unroll
+        for (int i = 0; i < LINES; i += STEP) {
+            const int line = i + threadIdx.x % TEAM / 8, row = line % OF_WARP + OF_WARP * part + line / OF_WARP * 64;
+            copy_quads<SIZE / DEPTH, LINES * DEPTH, DEPTH>(to + Along<LINES>::at(line, vector),
+                                                           corner + row * LENGTH + 4 * vector);
+        }
+    }
+    __device__ static Pair read(const float* from, int row, int column) {
+        const int line = row % OF_WARP + row / 64 * OF_WARP;
+        from += column / DEPTH * LINES * DEPTH;
+        return pair(from + Along<LINES>::at(line, column % DEPTH / 4) + column % 4);
+    }
+};
+
+// Ask for the block's part of the matrix, if it stays; the pipelines' first stages follow, and it is waited for.
+template <int K, int SIZE>
+__device__ inline void ask_for_matrix(float* shared, const float* matrix) {
+    using My = RowProduct<K, SIZE>;
+    if constexpr (My::STAYS)
+        for (int k = threadIdx.x / TEAM; k < My::K_STAGES; k += TEAMS)
+            typename My::B::template Copier<K>(matrix + k * DEPTH).copy(shared + k * My::B::FLOATS);
+    end_of_group();
+}
+
 // Level L + 1 from level L: z = b + a W, and the activation. turned: W the other way around, an output a line.
-// A block takes tiles of rows in its columns; the first stages of the next tile arrive while it works on this one's sums.
 template <int L>
 __device__ void forward(const float* before, const float* turned, const float* bias, float* after, float* slopes) {
-    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L + 1), K_STAGES = IN / DEPTH;
-    using Work = Product<Along<ROW_TILE>, Along<SIZE>>;
+    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L + 1);
+    using My = RowProduct<IN, SIZE>;
     extern __shared__ __align__(16) float shared[];
-    const int left = blockIdx.x * SIZE;
-    Along<ROW_TILE>::Copier a(before + (long long)blockIdx.y * ROW_TILE * IN, IN);
-    typename Along<SIZE>::Copier b(turned + left * IN, IN);
-    int stage = 0, tile = blockIdx.y;
+    const int left = blockIdx.x * SIZE, team = threadIdx.x / TEAM, tiles_at_once = gridDim.y * TEAMS;
+    const int first = blockIdx.y * TEAMS + team;
+    float* stages = shared + My::MATRIX + team * STAGES * My::STAGE;
+    float* biases = shared + My::FLOATS - SIZE;
+    ask_for_matrix<IN, SIZE>(shared, turned + left * IN);
+    if (threadIdx.x < SIZE) biases[threadIdx.x] = bias[left + threadIdx.x];
+
+    typename My::A::template Copier<IN> a(before + (long long)first * ROW_TILE * IN);
+    typename My::B::template Copier<IN> b(turned + left * IN);
+    int stage = 0, tile = first;
     auto copy = [&](float* to) {
         if (tile >= TILES) return;
-        a.copy(to, IN);
-        b.copy(to + Along<ROW_TILE>::FLOATS, IN);
-        if (++stage < K_STAGES) return;
+        a.copy(to);
+        if (!My::STAYS) b.copy(to + My::A::FLOATS);
+        if (++stage < My::K_STAGES) return;
         stage = 0;
-        tile += gridDim.y;
-        a.from += (long long)gridDim.y * ROW_TILE * IN - IN;
+        tile += tiles_at_once;
+        a.from += (long long)tiles_at_once * ROW_TILE * IN - IN;
         b.from -= IN;
     };
-    Pipeline<Work::FLOATS, decltype(copy)> pipeline(shared, copy);
-    Work product;
-    for (int mine = blockIdx.y; mine < TILES; mine += gridDim.y) {
-        product.begin_with(bias + left);
-        for (int k = 0; k < K_STAGES; ++k) product.add(pipeline.take());
+    Pipeline<My::STAGE, decltype(copy)> pipeline(stages, copy);
+    await_groups<STAGES - 1>();
+    __syncthreads();
+    typename My::Work product;
+    for (int mine = first; mine < TILES; mine += tiles_at_once) {
+        product.begin_with(biases);
+        for (int k = 0; k < My::K_STAGES; ++k) {
+            const float* arrived = pipeline.take();
+            product.add(arrived, My::STAYS ? shared + k * My::B::FLOATS : arrived + My::A::FLOATS);
+        }
         const long long corner = (long long)mine * ROW_TILE * OUT + left;
         product.for_each_pair([&](int row, int column, const float* z) {
             keep_all<L>(after + corner, slopes + corner, row * OUT + column, Pair{z[0], z[1]});
@@ -40,124 +97,125 @@ __device__ void forward(const float* before, const float* turned, const float* b
     }
 }
 
-// The words (or slopes) under a tile's sums, brought by the same pipeline in two stages: each has the first or the
-// second half of every warp's 64 rows, in strips of 32 columns.
-template <int SIZE>
-struct Under {
-    static constexpr int LINES = ROW_TILE / 2;
-    __device__ static void copy(float* to, const float* corner, int length, int half) {
-        const int vector = threadIdx.x % 8;
-#pragma unroll
-        for (int i = 0; i < LINES; i += PRODUCT_THREADS / 8) {
-            const int line = i + threadIdx.x / 8, row = line % 32 + 32 * half + line / 32 * 64;
-#pragma unroll
-            for (int strip = 0; strip < SIZE / DEPTH; ++strip)
-                copy16(to + strip * LINES * DEPTH + Along<LINES>::at(line, vector),
-                       corner + row * length + strip * DEPTH + 4 * vector);
-        }
-    }
-    __device__ static Pair read(const float* from, int row, int column) {
-        const int line = row % 32 + row / 64 * 32;
-        from += column / DEPTH * LINES * DEPTH;
-        return pair(from + Along<LINES>::at(line, column % DEPTH / 4) + column % 4);
-    }
-};
-
 // dLoss/dz of layer L - 1 from that of layer L: (dz W^T) times the slope. under: where the slope is told, the words of
 // level L or the slopes; `before` may be the same array.
 template <int L>
 __device__ void backward(const float* after, const float* weight, const float* under, float* before, const float* x,
                          const int* batch, float* sums) {
-    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L), K_STAGES = OUT / DEPTH;
+    constexpr int IN = padded(L), OUT = padded(L + 1), SIZE = tile(L);
     constexpr bool LAST_STOP = L == 1 && FEW_INPUTS;
-    using Work = Product<Along<ROW_TILE>, Along<SIZE>>;
+    using My = RowProduct<OUT, SIZE>;
+    using Slopes = Under<SIZE, My::PARTS, IN>;
     extern __shared__ __align__(16) float shared[];
-    const int left = blockIdx.x * SIZE;
-    Along<ROW_TILE>::Copier a(after + (long long)blockIdx.y * ROW_TILE * OUT, OUT);
-    typename Along<SIZE>::Copier b(weight + left * OUT, OUT);
-    int stage = 0, tile = blockIdx.y;
+    const int left = blockIdx.x * SIZE, team = threadIdx.x / TEAM, tiles_at_once = gridDim.y * TEAMS;
+    const int first = blockIdx.y * TEAMS + team;
+    float* stages = shared + My::MATRIX + team * STAGES * My::STAGE;
+    ask_for_matrix<OUT, SIZE>(shared, weight + left * OUT);
+
+    typename My::A::template Copier<OUT> a(after + (long long)first * ROW_TILE * OUT);
+    typename My::B::template Copier<OUT> b(weight + left * OUT);
+    int stage = 0, tile = first;
     auto copy = [&](float* to) {
         if (tile >= TILES) return;
-        if (stage < K_STAGES) {
-            a.copy(to, OUT);
-            b.copy(to + Along<ROW_TILE>::FLOATS, OUT);
+        if (stage < My::K_STAGES) {
+            a.copy(to);
+            if (!My::STAYS) b.copy(to + My::A::FLOATS);
         } else {
-            Under<SIZE>::copy(to, under + (long long)tile * ROW_TILE * IN + left, IN, stage - K_STAGES);
+            Slopes::copy(to, under + (long long)tile * ROW_TILE * IN + left, stage - My::K_STAGES);
         }
-        if (++stage < K_STAGES + 2) return;
+        if (++stage < My::K_STAGES + My::PARTS) return;
         stage = 0;
-        tile += gridDim.y;
-        a.from += (long long)gridDim.y * ROW_TILE * OUT - OUT;
+        tile += tiles_at_once;
+        a.from += (long long)tiles_at_once * ROW_TILE * OUT - OUT;
         b.from -= OUT;
     };
-    Pipeline<Work::FLOATS, decltype(copy)> pipeline(shared, copy);
-    Work product;
-    InputSums<Work> inputs(shared + (LAST_STOP ? STAGES * Work::FLOATS : 0), LAST_STOP);
-    for (int mine = blockIdx.y; mine < TILES; mine += gridDim.y) {
+    Pipeline<My::STAGE, decltype(copy)> pipeline(stages, copy);
+    await_groups<STAGES - 1>();
+    __syncthreads();
+    typename My::Work product;
+    InputSums<typename My::Work> inputs;
+    for (int mine = first; mine < TILES; mine += tiles_at_once) {
         product.clear();
-        for (int k = 0; k < K_STAGES; ++k) product.add(pipeline.take());
+        for (int k = 0; k < My::K_STAGES; ++k) {
+            const float* arrived = pipeline.take();
+            product.add(arrived, My::STAYS ? shared + k * My::B::FLOATS : arrived + My::A::FLOATS);
+        }
         float* corner = before + (long long)mine * ROW_TILE * IN + left;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
+        for (int part = 0; part < My::PARTS; ++part) {
             const float* arrived = pipeline.take();
             product.for_each_pair([&](int row, int column, float* gradient) {
-                const Pair was = Under<SIZE>::read(arrived, row, column);
+                const Pair was = Slopes::read(arrived, row, column);
 #pragma unroll
                 for (int i = 0; i < 2; ++i) gradient[i] *= kept_slope<L - 1>(was.at[i]);
                 if (!LAST_STOP) put(corner + row * IN + column, Pair{to_word(gradient[0]), to_word(gradient[1])});
-            }, 2, half);
+            }, My::PARTS, part);
         }
         if constexpr (LAST_STOP) inputs.add(product, x, batch, mine * ROW_TILE);
     }
-    if constexpr (LAST_STOP) inputs.store(sums + blockIdx.y * (INPUTS + 1) * FIRST + left);
+    if constexpr (LAST_STOP) inputs.store(shared, sums + blockIdx.y * (INPUTS + 1) * FIRST + left);
 }
 
 // The gradients of layers as wide as L (blockIdx.z says which): a^T dz for the weight, the sums of dz for the bias. Each
-// blockIdx.y takes its share of the rows, and leaves its sums for the update to add up. Blocks that see the same dz share
-// the sums for the bias, so many lines each.
+// team takes its share of the rows, and each block leaves its sums for the update to add up. Blocks that see the same dz
+// share the sums for the bias, so many lines each.
 struct Task { const float *before, *after; float *weight_sums, *bias_sums; };
 
 template <int L>
 __device__ void weights(const Task* tasks) {
     constexpr int IN = padded(L), OUT = padded(L + 1), HIGH = tile(L), WIDE = tile(L + 1);
+    constexpr int LINES = rounded_up((DEPTH + IN / HIGH - 1) / (IN / HIGH), 4);
     constexpr long long STAGES_OF_ROWS = PADDED_ROWS / DEPTH;
+    using A = Across<HIGH>;
+    using B = Across<WIDE>;
     extern __shared__ __align__(16) float shared[];
     const Task task = tasks[blockIdx.z];
-    const int left = blockIdx.x % (OUT / WIDE) * WIDE, top = blockIdx.x / (OUT / WIDE) * HIGH;
-    const int first = STAGES_OF_ROWS * blockIdx.y / gridDim.y, end = STAGES_OF_ROWS * (blockIdx.y + 1) / gridDim.y;
+    const int left = blockIdx.x % (OUT / WIDE) * WIDE, turn = blockIdx.x / (OUT / WIDE), top = turn * HIGH;
+    const Place me;
+    const int share = blockIdx.y * TEAMS + me.team, shares = gridDim.y * TEAMS;
+    const int first = STAGES_OF_ROWS * share / shares, end = STAGES_OF_ROWS * (share + 1) / shares;
     const long long row = first * DEPTH;
-    typename Across<HIGH>::Copier a(task.before + row * IN + top, IN);
-    typename Across<WIDE>::Copier b(task.after + row * OUT + left, OUT);
+    typename A::template Copier<IN> a(task.before + row * IN + top);
+    typename B::template Copier<OUT> b(task.after + row * OUT + left);
     int asked = first;
     auto copy = [&](float* to) {
         if (asked++ >= end) return;
-        a.copy(to, IN);
-        b.copy(to + Across<HIGH>::FLOATS, OUT);
+        a.copy(to);
+        b.copy(to + A::FLOATS);
     };
-    Product<Across<HIGH>, Across<WIDE>> product;
-    Pipeline<product.FLOATS, decltype(copy)> pipeline(shared, copy);
-    constexpr int LINES = rounded_up((DEPTH + IN / HIGH - 1) / (IN / HIGH), 4);
-    const int turn = top / HIGH;
+    constexpr int STAGE = A::FLOATS + B::FLOATS;
+    Pipeline<STAGE, decltype(copy)> pipeline(shared + me.team * STAGES * STAGE, copy);
+    Product<A, B> product;
     float bias_sum = 0.0f;
     for (int stage = first; stage < end; ++stage) {
         const float* arrived = pipeline.take();
-        product.add(arrived);
-        const float* mine = arrived + Across<HIGH>::FLOATS + turn * LINES * WIDE;
-        if (threadIdx.x < WIDE)
+        product.add(arrived, arrived + A::FLOATS);
+        const float* mine = arrived + A::FLOATS + turn * LINES * WIDE;
+        if (me.thread < WIDE)
 #pragma unroll
             for (int i = 0; i < LINES; ++i)
-                if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH)
-                    bias_sum += from_word(Across<WIDE>::number(mine, i, threadIdx.x));
+                if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH) bias_sum += from_word(B::number(mine, i, me.thread));
     }
+
+    // The second team's sums are added to the first's.
+    __syncthreads();
+    if (me.team > 0) {
+        product.leave(shared);
+        shared[product.COUNT * TEAM + me.thread] = bias_sum;
+    }
+    __syncthreads();
+    if (me.team > 0) return;
+    product.add_left(shared);
+    bias_sum += shared[product.COUNT * TEAM + me.thread];
     float* corner = task.weight_sums + (blockIdx.y * IN + top) * OUT + left;
     product.for_each_pair([&](int row, int column, const float* sums) {
         put(corner + row * OUT + column, Pair{sums[0], sums[1]});
     });
-    if (threadIdx.x < WIDE) task.bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + threadIdx.x] = bias_sum;
+    if (me.thread < WIDE) task.bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + me.thread] = bias_sum;
 }
 
 // A kernel for each layer that differs from the ones before; the plan lists them.
-#define OF_PRODUCTS extern "C" __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+#define OF_PRODUCTS extern "C" __global__ void __launch_bounds__(TEAMS * TEAM, 1)
 #define FORWARD(L)                                                                                             \
     OF_PRODUCTS forward_##L(const float* before, const float* turned, const float* bias, float* after, float* slopes) { \
         forward<L>(before, turned, bias, after, slopes);                                                       \

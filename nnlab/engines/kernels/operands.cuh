@@ -1,16 +1,18 @@
 // A block's share of a large product: tiles of both operands stream through shared memory, sums stay in registers.
 //
-// A block of 4 warps, 2 down and 2 across, computes A::SIZE x B::SIZE sums. k, over which the product sums, is taken in
-// stages of DEPTH; while one stage is multiplied, the copies of the next ones are under way.
+// A block is two teams of 4 warps, which work on tiles of their own and do not wait for one another: while one writes its
+// sums down, the other one has the tensor cores. A team's warps, 2 down and 2 across, compute A::SIZE x B::SIZE sums. k,
+// over which the product sums, is taken in stages of DEPTH; while one is multiplied, the next ones are on their way.
 //
 // In shared memory the vectors of four numbers in a line change places, by a rule of `flipped`: so the lanes that read
 // or write at the same time find all 32 banks.
 
-constexpr int DEPTH = 32, STAGES = 3, PRODUCT_THREADS = 128;
+constexpr int DEPTH = 32, TEAMS = 2, TEAM = 128;
 
-struct Lane {
-    int lane = threadIdx.x % 32, group = lane / 4, fourth = lane % 4;  // as mma deals a piece of 16 x 8 out
-    int down = threadIdx.x / 64, across = threadIdx.x / 32 % 2;
+struct Place {
+    int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM, lane = thread % 32;
+    int group = lane / 4, fourth = lane % 4;  // as mma deals a piece of 16 x 8 out
+    int down = thread / 64, across = thread / 32 % 2;
 };
 
 // An operand that lies in memory with k running along its lines: SIZE lines of DEPTH numbers.
@@ -19,14 +21,15 @@ struct Along {
     static constexpr int SIZE = LINES, FLOATS = LINES * DEPTH;
     __device__ static int at(int line, int vector) { return line * DEPTH + 4 * (vector ^ line % 8); }
 
-    // A thread's share of copying a stage: every so many lines one vector.
+    // A thread's share of copying a stage: every so many lines one vector. LENGTH: of a line in the card's memory.
+    template <int LENGTH>
     struct Copier {
-        int line = threadIdx.x / 8, vector = threadIdx.x % 8, to = at(line, vector);
+        static constexpr int STEP = TEAM / 8;
+        int line = threadIdx.x % TEAM / 8, vector = threadIdx.x % 8, to = at(line, vector);
         const float* from;
-        __device__ Copier(const float* tile, int length) : from(tile + line * length + 4 * vector) {}
-        __device__ void copy(float* tile, int length) {
-#pragma unroll
-            for (int i = 0; i < SIZE; i += PRODUCT_THREADS / 8) copy16(tile + to + i * DEPTH, from + i * length);
+        __device__ explicit Copier(const float* tile) : from(tile + line * LENGTH + 4 * vector) {}
+        __device__ void copy(float* tile) {
+            copy_quads<SIZE / STEP, STEP * DEPTH, STEP * LENGTH>(tile + to, from);
             from += DEPTH;
         }
     };
@@ -34,7 +37,7 @@ struct Along {
     // A lane's share of reading pieces for an mma; the first line is its warp's.
     struct Left {  // 16 lines of 8 k
         int mine[DEPTH / 8];
-        __device__ Left(int first, Lane me) {
+        __device__ Left(int first, Place me) {
             for (int k = 0; k < DEPTH / 8; ++k) mine[k] = at(first + me.lane % 16, 2 * k + me.lane / 16);
         }
         __device__ void read(unsigned (&a)[4], const float* tile, int piece, int k) const {
@@ -43,7 +46,7 @@ struct Along {
     };
     struct Right {  // 8 lines of 8 k, and the next 8 lines
         int mine[DEPTH / 8];
-        __device__ Right(int first, Lane me) {
+        __device__ Right(int first, Place me) {
             for (int k = 0; k < DEPTH / 8; ++k)
                 mine[k] = at(first + me.lane / 16 * 8 + me.lane % 8, 2 * k + me.lane / 8 % 2);
         }
@@ -59,14 +62,15 @@ struct Across {
     static constexpr int SIZE = COLUMNS, FLOATS = COLUMNS * DEPTH;
     __device__ static int at(int line, int vector) { return line * SIZE + 4 * (vector ^ 2 * (line % 4)); }
 
+    template <int LENGTH>
     struct Copier {
-        int line = threadIdx.x / (SIZE / 4), vector = threadIdx.x % (SIZE / 4), to = at(line, vector);
+        static constexpr int STEP = 4 * TEAM / SIZE;
+        int line = threadIdx.x % TEAM / (SIZE / 4), vector = threadIdx.x % (SIZE / 4), to = at(line, vector);
         const float* from;
-        __device__ Copier(const float* tile, int length) : from(tile + line * length + 4 * vector) {}
-        __device__ void copy(float* tile, int length) {
-#pragma unroll
-            for (int i = 0; i < DEPTH; i += 4 * PRODUCT_THREADS / SIZE) copy16(tile + to + i * SIZE, from + i * length);
-            from += DEPTH * length;
+        __device__ explicit Copier(const float* tile) : from(tile + line * LENGTH + 4 * vector) {}
+        __device__ void copy(float* tile) {
+            copy_quads<DEPTH / STEP, STEP * SIZE, STEP * LENGTH>(tile + to, from);
+            from += DEPTH * LENGTH;
         }
     };
 
@@ -76,7 +80,7 @@ struct Across {
 
     struct Reader {
         int mine[4];  // by the number of a piece of 8 columns, modulo 4
-        __device__ Reader(int first, Lane me) {
+        __device__ Reader(int first, Place me) {
             for (int piece = 0; piece < 4; ++piece)
                 mine[piece] = at(me.fourth, (first + 8 * piece + me.group) / 4) + me.group % 4;
         }
@@ -100,7 +104,7 @@ struct Across {
     };
 };
 
-// Buffers in shared memory that stages go through, one after another. copy(to) asks for the copies of the next stage.
+// A team's buffers, which stages go through one after another. copy(to) asks for the copies of the next stage.
 template <int FLOATS, typename Copy>
 struct Pipeline {
     float* shared;
@@ -119,10 +123,10 @@ struct Pipeline {
         copy(next(asked));
         end_of_group();
     }
-    // The oldest stage, arrived for all threads. They are done with the one before, so that another can be asked for.
+    // The oldest stage, arrived for all threads of the team. They are done with the one before, so that another can be asked for.
     __device__ const float* take() {
         await_groups<STAGES - 2>();
-        __syncthreads();
+        team_barrier<TEAM>(threadIdx.x / TEAM);
         ask();
         return next(taken);
     }
@@ -145,15 +149,14 @@ template <class A, class B>
 struct Product {
     static constexpr int HIGH = A::SIZE / 2, WIDE = B::SIZE / 2;     // of a warp's part
     static constexpr int DOWN = HIGH / 16, ACROSS = WIDE / 8;        // its pieces
-    static constexpr int FLOATS = A::FLOATS + B::FLOATS;             // of a stage
     float sums[DOWN][ACROSS][4] = {};
-    Lane me;
+    Place me;
     typename A::Left left{me.down * HIGH, me};
     typename B::Right right{me.across * WIDE, me};
 
     __device__ void clear() {
 #pragma unroll
-        for (int i = 0; i < DOWN * ACROSS * 4; ++i) sums[i / (4 * ACROSS)][i / 4 % ACROSS][i % 4] = 0.0f;
+        for (int i = 0; i < COUNT; ++i) sum(i) = 0.0f;
     }
     // Begin every line of sums with the same numbers, one a column.
     __device__ void begin_with(const float* line) {
@@ -167,9 +170,8 @@ struct Product {
             }
     }
 
-    // Add a stage's products to the sums. a and b lie in it one behind the other.
-    __device__ void add(const float* stage) {
-        const float *a = stage, *b = stage + A::FLOATS;
+    // Add the products of a stage of A and a stage of B to the sums.
+    __device__ void add(const float* a, const float* b) {
 #pragma unroll
         for (int k = 0; k < DEPTH; k += 8) {
             unsigned all[2 * ACROSS];
@@ -207,6 +209,18 @@ struct Product {
     }
     __device__ static void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2 * ACROSS], int j) {
         mma(c, a[0], a[1], a[2], a[3], b[2 * j], b[2 * j + 1]);
+    }
+
+    // Leave the sums of one team in shared memory, and add them to another one's: COUNT x TEAM numbers.
+    static constexpr int COUNT = DOWN * ACROSS * 4;
+    __device__ float& sum(int i) { return sums[i / (4 * ACROSS)][i / 4 % ACROSS][i % 4]; }
+    __device__ void leave(float* shared) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) shared[i * TEAM + me.thread] = sum(i);
+    }
+    __device__ void add_left(const float* shared) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) sum(i) += shared[i * TEAM + me.thread];
     }
 
     // work(row, column, the sums of that and the next column), for all that this lane has in an n-th of its warp's rows.

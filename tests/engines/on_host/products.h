@@ -13,8 +13,8 @@ static int THREADS, CLUSTER = 1, SHARED_BYTES = 16;
 #define __shared__
 #define __align__(n)
 #define __forceinline__ inline
-struct Place { unsigned x, y, z; };
-static Place blockIdx, gridDim, blockDim;
+struct Index3 { unsigned x, y, z; };
+static Index3 blockIdx, gridDim, blockDim;
 struct float2 { float x, y; };
 struct float4 { float x, y, z, w; };
 static float2 make_float2(float x, float y) { return {x, y}; }
@@ -54,9 +54,10 @@ static void read_matrices(unsigned& m0, unsigned& m1, unsigned& m2, unsigned& m3
 
 struct Copy { float* to; const float* from; };
 static std::vector<std::vector<std::vector<Copy>>> copies;  // of each thread, of each group
-static void copy16(float* to, const float* from) {
+template <int COUNT, int TO, int FROM>
+static void copy_quads(float* to, const float* from) {
     if (reinterpret_cast<size_t>(to) % 16 || reinterpret_cast<size_t>(from) % 16) abort();
-    copies[current].back().push_back({to, from});
+    for (int i = 0; i < COUNT; ++i) copies[current].back().push_back({to + i * TO, from + i * FROM});
 }
 static void end_of_group() { copies[current].emplace_back(); }
 template <int GROUPS>
@@ -67,7 +68,9 @@ static void await_groups() {
         mine.erase(mine.begin());
     }
 }
-static void expect(const float*) {}
+static std::vector<Barrier> team_barriers;
+template <int THREADS_OF_TEAM>
+static void team_barrier(int team) { wait_at(team_barriers[team], THREADS_OF_TEAM); }
 
 static std::function<void()> body_of_kernel;
 template <typename... P, size_t... I>
@@ -82,6 +85,7 @@ static void run_grid(unsigned across, unsigned down, unsigned deep, int threads,
     for (unsigned block = 0; block < across * down * deep; ++block) {
         blockIdx = {block % across, block / across % down, block / across / down};
         copies.assign(threads, {{}});
+        team_barriers.assign(2, {});
         memset(shared, 0xff, sizeof shared);
         launch([] { body_of_kernel(); }, seed);
     }
