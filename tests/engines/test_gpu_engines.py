@@ -73,11 +73,11 @@ def distance(found, reference):
     return np.sqrt(off / way)
 
 
-def fused_with(kernel):
+def fused_with(kernel, products=3):
     """The fused engine's preparation, held to one of its kernels."""
 
     def prepare(state, x, y):
-        plan = next(plan for plan in fused_plans(state, x, y, products=3) if plan.kernel == kernel)
+        plan = next(plan for plan in fused_plans(state, x, y, products=products) if plan.kernel == kernel)
         return FusedSession(state, x, y, ready(plan, state, x, y))
 
     return prepare
@@ -104,6 +104,7 @@ WAYS = {
     "loop_rows": (fused_with("loop_rows"), {"sizes": (5, 12, 9, 2), "rows": 70}),
     "loop_weights": (fused_with("loop_weights"), {"sizes": (21, 36, 70, 10), "rows": 30}),
     "tile": (fused_with("tile"), {"sizes": (5, 12, 40, 2), "rows": 150}),
+    "gemm": (fused_with("gemm"), {"sizes": (3, 70, 130, 2), "rows": 300}),
 }
 CASES = [(way, *case) for way in WAYS for case in EVERY if (way, case[0]) != ("tile", "sine")]  # it refuses sines
 
@@ -132,6 +133,8 @@ def test_against_float64(card, host64, way, activation, loss, optimizer):
         ("tile", 130),
         ("graph in parts", 130),
         ("graph of operations", 7),
+        ("gemm", None),
+        ("gemm", 130),
     ],
 )
 def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
@@ -146,7 +149,7 @@ def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
 
 @pytest.mark.parametrize(
     ("way", "batch_size"),
-    [*[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (1, 2, 7)], ("tile", 130)],
+    [*[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (1, 2, 7)], ("tile", 130), ("gemm", 130)],
 )
 def test_batches_against_float64(card, host64, way, batch_size):
     prepare, shape = WAYS[way]
@@ -157,10 +160,22 @@ def test_batches_against_float64(card, host64, way, batch_size):
     assert distance(found, reference) < 1e-4
 
 
-def test_tf32_is_near_and_3xtf32_is_nearer(card, host64):
+@pytest.mark.parametrize(("way", "activation"), [("tile", "tanh"), ("gemm", "tanh"), ("gemm", "sine")])
+def test_tf32_is_near_and_3xtf32_is_nearer(card, host64, way, activation):
     """TF32's one-step gradients within 2e-3, seen through one step of descent; 3xTF32 as good as NumPy's float32."""
-    case = {**WAYS["tile"][1], "activation": "tanh", "loss": "mse", "optimizer": SGD, "cuts": (1,)}
+    case = {**WAYS[way][1], "activation": activation, "loss": "mse", "optimizer": SGD, "cuts": (1,)}
     reference = run(host64, engine("eager").prepare, **case)
-    off = {name: distance(run(card, engine(name).prepare, **case), reference) for name in ("fused", "fused-tf32")}
-    assert off["fused-tf32"] < 2e-3
-    assert off["fused"] < 1e-5 < off["fused-tf32"]
+    off = {n: distance(run(card, fused_with(way, products=n), **case), reference) for n in (1, 3)}
+    assert off[1] < 2e-3
+    assert off[3] < 1e-5 < off[1]
+
+
+@pytest.mark.parametrize("sizes", [(2, 256, 256, 1), (2, 512, 192, 3), (17, 64, 1024, 1)], ids=str)
+@pytest.mark.parametrize("name", ["fused", "fused-tf32"])
+def test_wide_networks_of_many_shapes(card, host64, name, sizes):
+    """Matrices that stay in shared memory and those that do not, narrow and wide tiles, many inputs."""
+    case = {"sizes": sizes, "rows": 1_000, "activation": "sine", "loss": "mse", "optimizer": SGD, "cuts": (1,)}
+    reference = run(host64, engine("eager").prepare, **case)
+    found = run(card, engine(name).prepare, **case)
+    np.testing.assert_allclose(found[0], reference[0], rtol={"fused": 1e-5, "fused-tf32": 2e-3}[name])
+    assert distance(found, reference) < {"fused": 1e-5, "fused-tf32": 2e-3}[name]
