@@ -3,6 +3,11 @@
 // gradient for each output, the outputs' of the bias, and its share of the loss.
 constexpr int LAST_WIDTH = padded(LAST), PAIRS = LAST_WIDTH / 64, HEAD_SUMS = OUTPUTS * LAST_WIDTH + OUTPUTS + 1;
 
+struct HeadRow {
+    Pair words[PAIRS], slopes[has_slopes(LAST - 1) ? PAIRS : 1];
+    float targets[OUTPUTS];
+};
+
 OF_ENDS head(const float* y, const int* batch, const float* weight, const float* bias, const float* before,
              const float* slopes, float* deltas, float* sums) {
     extern __shared__ __align__(16) float shared[];  // the weight, an output a line; later the sums
@@ -11,18 +16,23 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
         shared[i] = weight[i % LAST_WIDTH * OUTPUTS + i / LAST_WIDTH];
     __syncthreads();
     float weight_sums[OUTPUTS][PAIRS][2] = {}, bias_sums[OUTPUTS] = {}, loss = 0.0f;
-    Pair words[PAIRS], next[PAIRS];
+    HeadRow mine, next;  // the next row is on its way while this one is worked on
     auto read = [&](int row) {
+        const long long at = (long long)row * LAST_WIDTH + 2 * lane;
 #pragma unroll
-        for (int i = 0; i < PAIRS; ++i)
-            next[i] = pair(before + (long long)row * LAST_WIDTH + 64 * i + 2 * lane);
+        for (int i = 0; i < PAIRS; ++i) next.words[i] = pair(before + at + 64 * i);
+        if constexpr (has_slopes(LAST - 1))
+#pragma unroll
+            for (int i = 0; i < PAIRS; ++i) next.slopes[i] = pair(slopes + at + 64 * i);
+        const long long from = source_row(batch, min(row, ROWS - 1)) * OUTPUTS;
+#pragma unroll
+        for (int o = 0; o < OUTPUTS; ++o) next.targets[o] = y[from + o];
     };
     const int step = gridDim.x * WARPS;
     int row = blockIdx.x * WARPS + warp;
     if (row < PADDED_ROWS) read(row);
     for (; row < PADDED_ROWS; row += step) {
-#pragma unroll
-        for (int i = 0; i < PAIRS; ++i) words[i] = next[i];
+        mine = next;
         if (row + step < PADDED_ROWS) read(row + step);
         const bool real = row < ROWS;
         float at_output[OUTPUTS];  // dLoss/dz there
@@ -33,9 +43,9 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
             for (int i = 0; i < PAIRS; ++i)
 #pragma unroll
                 for (int j = 0; j < 2; ++j)
-                    z = fmaf(kept_value<LAST - 1>(words[i].at[j]), shared[o * LAST_WIDTH + 64 * i + 2 * lane + j], z);
+                    z = fmaf(kept_value<LAST - 1>(mine.words[i].at[j]), shared[o * LAST_WIDTH + 64 * i + 2 * lane + j], z);
             activate<LAST>(warp_sum(z) + bias[o], p, slope);
-            if (real) lose(p, y[source_row(batch, row) * OUTPUTS + o], term, gradient);
+            if (real) lose(p, mine.targets[o], term, gradient);
             loss += term;
             at_output[o] = gradient * slope;
             bias_sums[o] += at_output[o];
@@ -43,7 +53,7 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
 #pragma unroll
         for (int i = 0; i < PAIRS; ++i) {
             const long long at = (long long)row * LAST_WIDTH + 64 * i + 2 * lane;
-            const Pair slope = has_slopes(LAST - 1) ? pair(slopes + at) : words[i];
+            const Pair slope = has_slopes(LAST - 1) ? mine.slopes[i] : mine.words[i];
             Pair delta;
 #pragma unroll
             for (int j = 0; j < 2; ++j) {
@@ -52,7 +62,7 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
                 for (int o = 0; o < OUTPUTS; ++o) {
                     sum = fmaf(at_output[o], shared[o * LAST_WIDTH + 64 * i + 2 * lane + j], sum);
                     weight_sums[o][i][j] =
-                        fmaf(at_output[o], kept_value<LAST - 1>(words[i].at[j]), weight_sums[o][i][j]);
+                        fmaf(at_output[o], kept_value<LAST - 1>(mine.words[i].at[j]), weight_sums[o][i][j]);
                 }
                 delta.at[j] = to_word(sum * kept_slope<LAST - 1>(slope.at[j]));
             }
