@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import prod
 
 from nnlab.engines.fused_network import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
@@ -64,9 +63,13 @@ class GemmPlan(Plan):
         staying = numbers * size + stages * ROW_TILE + size
         return staying if 4 * staying <= self.shared_bytes else stages * (ROW_TILE + size) + size
 
-    def tiles_of_weight(self, layer: int) -> tuple[int, int]:
-        """Blocks of a middle layer's weight, down and across."""
-        return self.padded[layer] // self.tile(layer), self.padded[layer + 1] // self.tile(layer + 1)
+    def weight_blocks(self, group: int) -> tuple[int, int]:
+        """Blocks that a weight's gradient takes, and how many shares of the rows each of them has.
+
+        The teams of a block have tiles one under the other, or else, where these are an odd number, a share each.
+        """
+        down, across = (self.padded[level] // self.tile(level) for level in (group, group + 1))
+        return (down * across, TEAMS) if down % TEAMS else (down // TEAMS * across, 1)
 
     @property
     def groups(self) -> dict[int, list[int]]:
@@ -184,9 +187,9 @@ def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan 
     sizes = constants(chain, run, 1, TEAMS * TEAM, **more)
     plan = GemmPlan(GEMM_KERNEL, chain, card.multiprocessors, TEAMS * TEAM, card.shared_bytes, 0, sizes)
     for group, layers in plan.groups.items():
-        blocks = prod(plan.tiles_of_weight(group)) * len(layers)
-        shares = -(-plan.padded_rows // (DEPTH * TEAMS))
-        plan.splits[group] = max(1, min(shares, card.multiprocessors // blocks))
+        blocks, shares = plan.weight_blocks(group)
+        most = -(-plan.padded_rows // (DEPTH * shares))
+        plan.splits[group] = max(1, min(most, card.multiprocessors // (blocks * len(layers))))
     return plan
 
 

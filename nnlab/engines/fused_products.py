@@ -114,25 +114,23 @@ class Products(Loop):
         }
         self.forward, self.backward, self.gradients = {}, {}, {}
         for i in plan.middle:
-            down, across = plan.tiles_of_weight(i)
             self.forward[i] = kernel(
                 f"forward_{plan.same('forward', i)}",
-                (across, plan.rows_at_once(i + 1)),
+                (padded[i + 1] // plan.tile(i + 1), plan.rows_at_once(i + 1)),
                 TEAMS * TEAM,
                 plan.product_floats(padded[i], plan.tile(i + 1)),
             )
             self.backward[i] = kernel(
                 f"backward_{plan.same('backward', i)}",
-                (down, plan.rows_at_once(i)),
+                (padded[i] // plan.tile(i), plan.rows_at_once(i)),
                 TEAMS * TEAM,
                 plan.product_floats(padded[i + 1], plan.tile(i)),
             )
         self.tasks = {}
         for group, layers in plan.groups.items():
-            down, across = plan.tiles_of_weight(group)
             self.gradients[group] = kernel(
                 f"weights_{group}",
-                (down * across, plan.splits[group], len(layers)),
+                (plan.weight_blocks(group)[0], plan.splits[group], len(layers)),
                 TEAMS * TEAM,
                 TEAMS * plan.stages * DEPTH * (plan.tile(group) + plan.tile(group + 1)),
             )

@@ -37,9 +37,9 @@ def test_a_plan_pads_widths_and_splits_rows_over_the_card():
     assert plan.padded == (2, 256, 256, 64, 1)
     assert [plan.tile(level) for level in (1, 2, 3)] == [128, 128, 64]
     assert plan.groups == {1: [1], 2: [2]}
-    assert plan.splits == {1: 33, 2: 66}, "four and two tiles, and 132 blocks at a time"
-    assert gemm_plan(SIREN, PICTURE, H200, products=1).splits == {1: 11}, "three layers in one launch"
-    assert gemm_plan(SIREN, PICTURE._replace(rows=100), H200, products=1).splits == {1: 2}
+    assert plan.splits == {1: 66, 2: 132}, "two blocks and one for each share, and 132 at a time"
+    assert gemm_plan(SIREN, PICTURE, H200, products=1).splits == {1: 22}, "three layers in one launch"
+    assert gemm_plan(SIREN, PICTURE._replace(rows=100), H200, products=1).splits == {1: 4}
 
 
 def test_equal_layers_share_a_kernel():
@@ -86,7 +86,7 @@ def test_refuses_more_activations_than_the_device_has_memory_for():
 
 
 def test_memory_counts_levels_slopes_and_sums():
-    level, sums = 4 * 65_536 * 256, 4 * 11 * 256 * 256
+    level, sums = 4 * 65_536 * 256, 4 * 22 * 256 * 256
     assert gemm_plan(SIREN, PICTURE, H200, products=1).memory_bytes == 7 * level + 3 * sums
     assert gemm_plan(SIREN, PICTURE, H200, products=3).memory_bytes == 8 * level + 3 * sums
 
@@ -116,9 +116,9 @@ def test_sim_books_every_launch_of_a_step():
 STEPS = 2
 # products, sizes, activation, output, loss, optimiser, rows, batch size, bias
 CASES = [
-    (1, [2, 50, 70, 1], "sine", "linear", "mse", Momentum, 150, None, True),
+    (1, [2, 200, 20, 1], "sine", "linear", "mse", Momentum, 150, None, True),
     (3, [2, 50, 60, 1], "sine", "linear", "mse", Adam, 50, None, True),
-    (3, [3, 100, 64, 3], "tanh", "sigmoid", "bce", SGD, 40, None, True),
+    (3, [3, 100, 40, 3], "tanh", "sigmoid", "bce", SGD, 40, None, True),
     (1, [5, 20, 30, 20, 2], "leaky_relu", "linear", "sse", Momentum, 200, 129, False),
 ]
 

@@ -80,7 +80,7 @@ __device__ void forward(const float* before, const float* turned, const float* b
         a.from += (long long)tiles_at_once * ROW_TILE * IN - IN;
         b.from -= IN;
     };
-    Pipeline<My::STAGE, decltype(copy)> pipeline(stages, copy);
+    Pipeline<My::STAGE, STAGES, false, decltype(copy)> pipeline(stages, copy);
     await_groups<STAGES - 1>();
     __syncthreads();
     typename My::Work product;
@@ -129,7 +129,7 @@ __device__ void backward(const float* after, const float* weight, const float* u
         a.from += (long long)tiles_at_once * ROW_TILE * OUT - OUT;
         b.from -= OUT;
     };
-    Pipeline<My::STAGE, decltype(copy)> pipeline(stages, copy);
+    Pipeline<My::STAGE, STAGES, false, decltype(copy)> pipeline(stages, copy);
     await_groups<STAGES - 1>();
     __syncthreads();
     typename My::Work product;
@@ -157,61 +157,71 @@ __device__ void backward(const float* after, const float* weight, const float* u
 }
 
 // The gradients of layers as wide as L (blockIdx.z says which): a^T dz for the weight, the sums of dz for the bias. Each
-// team takes its share of the rows, and each block leaves its sums for the update to add up. Blocks that see the same dz
-// share the sums for the bias, so many lines each.
+// blockIdx.y takes its share of the rows, and leaves its sums for the update to add up. The teams of a block have
+// neighbouring tiles of the weight and share the stages of dz; or, where there is no neighbour, they share the rows, and
+// the second team's sums are added to the first's. Teams that see the same dz share the sums for the bias, by lines.
 struct Task { const float *before, *after; float *weight_sums, *bias_sums; };
 
 template <int L>
 __device__ void weights(const Task* tasks) {
-    constexpr int IN = padded(L), OUT = padded(L + 1), HIGH = tile(L), WIDE = tile(L + 1);
-    constexpr int LINES = rounded_up((DEPTH + IN / HIGH - 1) / (IN / HIGH), 4);
+    constexpr int IN = padded(L), OUT = padded(L + 1), HIGH = tile(L), WIDE = tile(L + 1), TILES_DOWN = IN / HIGH;
+    constexpr bool NEIGHBOURS = TILES_DOWN % TEAMS == 0;
+    constexpr int LINES = rounded_up((DEPTH + TILES_DOWN - 1) / TILES_DOWN, 4);
     constexpr long long STAGES_OF_ROWS = PADDED_ROWS / DEPTH;
     using A = Across<HIGH>;
     using B = Across<WIDE>;
+    constexpr int STAGE = (NEIGHBOURS ? TEAMS : 1) * A::FLOATS + B::FLOATS;
+    constexpr int BUFFERS = NEIGHBOURS ? TEAMS * STAGES * (A::FLOATS + B::FLOATS) / STAGE : STAGES;
     extern __shared__ __align__(16) float shared[];
     const Task task = tasks[blockIdx.z];
-    const int left = blockIdx.x % (OUT / WIDE) * WIDE, turn = blockIdx.x / (OUT / WIDE), top = turn * HIGH;
     const Place me;
-    const int share = blockIdx.y * TEAMS + me.team, shares = gridDim.y * TEAMS;
+    const int left = blockIdx.x % (OUT / WIDE) * WIDE, block = blockIdx.x / (OUT / WIDE);
+    const int turn = NEIGHBOURS ? block * TEAMS + me.team : block, top = turn * HIGH;
+    const int share = NEIGHBOURS ? blockIdx.y : blockIdx.y * TEAMS + me.team, shares = gridDim.y * (NEIGHBOURS ? 1 : TEAMS);
     const int first = STAGES_OF_ROWS * share / shares, end = STAGES_OF_ROWS * (share + 1) / shares;
     const long long row = first * DEPTH;
     typename A::template Copier<IN> a(task.before + row * IN + top);
     typename B::template Copier<OUT> b(task.after + row * OUT + left);
+    const int mine_a = NEIGHBOURS ? me.team * A::FLOATS : 0, mine_b = STAGE - B::FLOATS;
     int asked = first;
     auto copy = [&](float* to) {
         if (asked++ >= end) return;
-        a.copy(to);
-        b.copy(to + A::FLOATS);
+        a.copy(to + mine_a);
+        if (NEIGHBOURS) {
+            b.copy_share(to + mine_b);
+        } else {
+            b.copy(to + mine_b);
+        }
     };
-    constexpr int STAGE = A::FLOATS + B::FLOATS;
-    Pipeline<STAGE, decltype(copy)> pipeline(shared + me.team * STAGES * STAGE, copy);
+    float* stages = shared + (NEIGHBOURS ? 0 : me.team * STAGES * STAGE);
+    Pipeline<STAGE, BUFFERS, NEIGHBOURS, decltype(copy)> pipeline(stages, copy);
     Product<A, B> product;
     float bias_sum = 0.0f;
     for (int stage = first; stage < end; ++stage) {
         const float* arrived = pipeline.take();
-        product.add(arrived, arrived + A::FLOATS);
-        const float* mine = arrived + A::FLOATS + turn * LINES * WIDE;
+        product.add(arrived + mine_a, arrived + mine_b);
+        const float* lines = arrived + mine_b + turn * LINES * WIDE;
         if (me.thread < WIDE)
 #pragma unroll
             for (int i = 0; i < LINES; ++i)
-                if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH) bias_sum += from_word(B::number(mine, i, me.thread));
+                if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH) bias_sum += from_word(B::number(lines, i, me.thread));
     }
-
-    // The second team's sums are added to the first's.
-    __syncthreads();
-    if (me.team > 0) {
-        product.leave(shared);
-        shared[product.COUNT * TEAM + me.thread] = bias_sum;
+    if constexpr (!NEIGHBOURS) {
+        __syncthreads();
+        if (me.team > 0) {
+            product.leave(shared);
+            shared[product.COUNT * TEAM + me.thread] = bias_sum;
+        }
+        __syncthreads();
+        if (me.team > 0) return;
+        product.add_left(shared);
+        bias_sum += shared[product.COUNT * TEAM + me.thread];
     }
-    __syncthreads();
-    if (me.team > 0) return;
-    product.add_left(shared);
-    bias_sum += shared[product.COUNT * TEAM + me.thread];
     float* corner = task.weight_sums + (blockIdx.y * IN + top) * OUT + left;
     product.for_each_pair([&](int row, int column, const float* sums) {
         put(corner + row * OUT + column, Pair{sums[0], sums[1]});
     });
-    if (me.thread < WIDE) task.bias_sums[(blockIdx.y * (IN / HIGH) + turn) * OUT + left + me.thread] = bias_sum;
+    if (me.thread < WIDE) task.bias_sums[(blockIdx.y * TILES_DOWN + turn) * OUT + left + me.thread] = bias_sum;
 }
 
 // A kernel for each layer that differs from the ones before; the plan lists them.

@@ -72,6 +72,13 @@ struct Across {
             copy_quads<DEPTH / STEP, STEP * SIZE, STEP * LENGTH>(tile + to, from);
             from += DEPTH * LENGTH;
         }
+        // Only this team's share of the lines.
+        __device__ void copy_share(float* tile) {
+            constexpr int LINES = DEPTH / TEAMS;
+            const int first = threadIdx.x / TEAM * LINES;
+            copy_quads<LINES / STEP, STEP * SIZE, STEP * LENGTH>(tile + to + first * SIZE, from + first * LENGTH);
+            from += DEPTH * LENGTH;
+        }
     };
 
     __device__ static float number(const float* tile, int line, int column) {
@@ -104,29 +111,34 @@ struct Across {
     };
 };
 
-// A team's buffers, which stages go through one after another. copy(to) asks for the copies of the next stage.
-template <int FLOATS, typename Copy>
+// Buffers that stages go through, one after another; they belong to a team or to the whole block. copy(to) asks for the
+// copies of the next stage.
+template <int FLOATS, int BUFFERS, bool OF_BLOCK, typename Copy>
 struct Pipeline {
     float* shared;
     Copy copy;
     int asked = 0, taken = 0;
 
     __device__ Pipeline(float* shared, Copy copy) : shared(shared), copy(copy) {
-        for (int stage = 0; stage < STAGES - 1; ++stage) ask();
+        for (int stage = 0; stage < BUFFERS - 1; ++stage) ask();
     }
     __device__ float* next(int& turn) {
         float* buffer = shared + turn * FLOATS;
-        turn = turn == STAGES - 1 ? 0 : turn + 1;
+        turn = turn == BUFFERS - 1 ? 0 : turn + 1;
         return buffer;
     }
     __device__ void ask() {
         copy(next(asked));
         end_of_group();
     }
-    // The oldest stage, arrived for all threads of the team. They are done with the one before, so that another can be asked for.
+    // The oldest stage, arrived for all threads. They are done with the one before, so that another can be asked for.
     __device__ const float* take() {
-        await_groups<STAGES - 2>();
-        team_barrier<TEAM>(threadIdx.x / TEAM);
+        await_groups<BUFFERS - 2>();
+        if (OF_BLOCK) {
+            __syncthreads();
+        } else {
+            team_barrier<TEAM>(threadIdx.x / TEAM);
+        }
         ask();
         return next(taken);
     }
