@@ -111,7 +111,7 @@ class GemmPlan(Plan):
     def head_sums(self) -> int:
         """Sums that a block of the last layer's kernel leaves."""
         outputs = self.chain.widths[-1]
-        return outputs * self.padded[-2] + outputs + 1
+        return (outputs + 1) * self.padded[-2] + outputs + 1
 
     @property
     def memory_bytes(self) -> int:

@@ -62,8 +62,8 @@ class Products(Loop):
         self.head_sums = xp.empty((blocks, plan.head_sums), np.float32)
         splits = {i: plan.splits[plan.same("weights", i)] for i in plan.middle}
         self.sums = {i: xp.empty((splits[i], *plan.padded[i : i + 2]), np.float32) for i in plan.middle}
-        shares = {i: splits[i] * (plan.padded[i] // plan.tile(i)) for i in plan.middle}
-        self.bias_sums = {i: xp.empty((shares[i], plan.padded[i + 1]), np.float32) for i in plan.middle}
+        bias_blocks = {i: plan.rows_at_once(i + 1) for i in plan.middle if i + 1 in plan.middle}
+        self.bias_sums = {i: xp.empty((n, plan.padded[i + 1]), np.float32) for i, n in bias_blocks.items()}
         self.tensors = self._tensors()
         self._make_kernels()
 
@@ -91,7 +91,8 @@ class Products(Loop):
         for i in reversed(plan.middle):
             under = slopes[i] if plan.has_slopes(i - 1) else levels[i]
             before = deltas.get(i, self.nothing)
-            self.backward[i](deltas[i + 1], self.weights[i], under, before, self.x, batch, self.first_sums)
+            sums = self.first_sums if i == 1 else self.bias_sums[i - 1]
+            self.backward[i](deltas[i + 1], self.weights[i], under, before, self.x, batch, sums)
         for group, tasks in self.tasks.items():
             self.gradients[group](tasks)
         if not plan.few_inputs:
@@ -135,13 +136,7 @@ class Products(Loop):
                 TEAMS * plan.stages * DEPTH * (plan.tile(group) + plan.tile(group + 1)),
             )
             self.tasks[group] = self._table(
-                [
-                    [
-                        self.address(array)
-                        for array in (self.levels[i], self.deltas[i + 1], self.sums[i], self.bias_sums[i])
-                    ]
-                    for i in layers
-                ]
+                [[self.address(array) for array in (self.levels[i], self.deltas[i + 1], self.sums[i])] for i in layers]
             )
 
     def _tensors(self) -> Array:
@@ -158,15 +153,17 @@ class Products(Loop):
                 bias_here = Sums(self.first_sums[0, plan.padded[0] :], plan.first_blocks, self.first_sums[0].size, 0)
             elif i == last:
                 here = Sums(head, blocks, plan.head_sums, 1, wide)
-                bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)
+                bias_here = Sums(head[(outputs + 1) * wide :], blocks, plan.head_sums, 0)
             else:
                 here = Sums(self.sums[i], len(self.sums[i]), self.sums[i][0].size, plan.padded[i + 1])
-                bias_here = Sums(self.bias_sums[i], len(self.bias_sums[i]), plan.padded[i + 1], 0)
+                bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)
+                if i in self.bias_sums:
+                    bias_here = Sums(self.bias_sums[i], len(self.bias_sums[i]), plan.padded[i + 1], 0)
             turned = self.turned.get(i)
             rows.append(self._tensor(*next(names), here, self.weights[i], turned))
             if has_bias:
                 rows.append(self._tensor(*next(names), bias_here, self.biases[i], None))
-        loss = Sums(head[outputs * wide + outputs :], blocks, plan.head_sums, 0)
+        loss = Sums(head[(outputs + 1) * wide + outputs :], blocks, plan.head_sums, 0)
         rows.append([self.address(loss.first), 0, 0, 0, 0, 0, blocks, plan.head_sums, 1, 1, 0, 1, 0, 0])
         # As update_all deals numbers to blocks of threads.
         self.update_blocks = max(

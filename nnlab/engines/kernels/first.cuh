@@ -59,11 +59,11 @@ OF_ENDS first_gradients(const float* x, const int* batch, const float* after, fl
         sums[(blockIdx.x * (INPUTS + 1) + input) * FIRST + i] = shared[i];
 }
 
-// Where inputs are few, the gradients of the first layer are summed while dLoss/dz is in registers: over the rows, for
-// each column, dLoss/dz times each input, and times 1 for the bias.
-template <class Work>
-struct InputSums {
-    static constexpr int COUNT = INPUTS + 1, SIZE = 2 * Work::WIDE;
+// Sums over rows of dLoss/dz of a layer, taken while it is in registers: for each column dLoss/dz itself, for the bias;
+// and for the first layer, where inputs are few, before it dLoss/dz times each input.
+template <class Work, int INPUTS_HERE>
+struct ColumnSums {
+    static constexpr int COUNT = INPUTS_HERE + 1, SIZE = 2 * Work::WIDE;
     Place me;
     float mine[2][COUNT] = {};  // the lanes of group j keep those of their warp's j-th piece
 
@@ -73,9 +73,9 @@ struct InputSums {
 #pragma unroll
         for (int i = 0; i < 2 * Work::DOWN; ++i) {
             const int row = min(first + me.down * Work::HIGH + 8 * i + me.group, ROWS - 1);
-            const float* from = x + source_row(batch, row) * INPUTS;
 #pragma unroll
-            for (int k = 0; k < COUNT; ++k) input[i][k] = k < INPUTS ? from[k] : 1.0f;
+            for (int k = 0; k < COUNT; ++k)
+                input[i][k] = k < INPUTS_HERE ? x[source_row(batch, row) * INPUTS + k] : 1.0f;
         }
 #pragma unroll
         for (int j = 0; j < Work::ACROSS; ++j)
@@ -92,8 +92,8 @@ struct InputSums {
                     mine[n][k] += me.group == j ? sum : 0.0f;
                 }
     }
-    // A line for each input, of FIRST numbers: the block's. The pipelines are done with shared memory.
-    __device__ void store(float* shared, float* sums) {
+    // The block's sums: COUNT lines of so many numbers. The pipelines are done with shared memory.
+    __device__ void store(float* shared, float* sums, int length) {
         constexpr int WARPS_DOWN = 2 * TEAMS;
         __syncthreads();
         if (me.group < Work::ACROSS)
@@ -106,7 +106,7 @@ struct InputSums {
         for (int i = threadIdx.x; i < COUNT * SIZE; i += TEAMS * TEAM) {
             float sum = 0.0f;
             for (int warp = 0; warp < WARPS_DOWN; ++warp) sum += shared[warp * COUNT * SIZE + i];
-            sums[i / SIZE * FIRST + i % SIZE] = sum;
+            sums[i / SIZE * length + i % SIZE] = sum;
         }
     }
 };

@@ -98,7 +98,8 @@ __device__ void forward(const float* before, const float* turned, const float* b
 }
 
 // dLoss/dz of layer L - 1 from that of layer L: (dz W^T) times the slope. under: where the slope is told, the words of
-// level L or the slopes; `before` may be the same array.
+// level L or the slopes; `before` may be the same array. sums: each blockIdx.y leaves its own, for the gradient of the
+// bias of layer L - 1.
 template <int L>
 __device__ void backward(const float* after, const float* weight, const float* under, float* before, const float* x,
                          const int* batch, float* sums) {
@@ -133,7 +134,7 @@ __device__ void backward(const float* after, const float* weight, const float* u
     await_groups<STAGES - 1>();
     __syncthreads();
     typename My::Work product;
-    InputSums<typename My::Work> inputs;
+    ColumnSums<typename My::Work, LAST_STOP ? INPUTS : 0> column_sums;
     for (int mine = first; mine < TILES; mine += tiles_at_once) {
         product.clear();
         for (int k = 0; k < My::K_STAGES; ++k) {
@@ -151,22 +152,21 @@ __device__ void backward(const float* after, const float* weight, const float* u
                 if (!LAST_STOP) put(corner + row * IN + column, Pair{to_word(gradient[0]), to_word(gradient[1])});
             }, My::PARTS, part);
         }
-        if constexpr (LAST_STOP) inputs.add(product, x, batch, mine * ROW_TILE);
+        column_sums.add(product, x, batch, mine * ROW_TILE);
     }
-    if constexpr (LAST_STOP) inputs.store(shared, sums + blockIdx.y * (INPUTS + 1) * FIRST + left);
+    column_sums.store(shared, sums + blockIdx.y * column_sums.COUNT * IN + left, IN);
 }
 
-// The gradients of layers as wide as L (blockIdx.z says which): a^T dz for the weight, the sums of dz for the bias. Each
-// blockIdx.y takes its share of the rows, and leaves its sums for the update to add up. The teams of a block have
-// neighbouring tiles of the weight and share the stages of dz; or, where there is no neighbour, they share the rows, and
-// the second team's sums are added to the first's. Teams that see the same dz share the sums for the bias, by lines.
-struct Task { const float *before, *after; float *weight_sums, *bias_sums; };
+// The gradients a^T dz of the weights of layers as wide as L (blockIdx.z says which). Each blockIdx.y takes its share of
+// the rows, and leaves its sums for the update to add up. The teams of a block have neighbouring tiles of the weight and
+// share the stages of dz; or, where there is no neighbour, they share the rows, and the second team's sums are added to
+// the first's.
+struct Task { const float *before, *after; float* sums; };
 
 template <int L>
 __device__ void weights(const Task* tasks) {
     constexpr int IN = padded(L), OUT = padded(L + 1), HIGH = tile(L), WIDE = tile(L + 1), TILES_DOWN = IN / HIGH;
     constexpr bool NEIGHBOURS = TILES_DOWN % TEAMS == 0;
-    constexpr int LINES = rounded_up((DEPTH + TILES_DOWN - 1) / TILES_DOWN, 4);
     constexpr long long STAGES_OF_ROWS = PADDED_ROWS / DEPTH;
     using A = Across<HIGH>;
     using B = Across<WIDE>;
@@ -176,7 +176,7 @@ __device__ void weights(const Task* tasks) {
     const Task task = tasks[blockIdx.z];
     const Place me;
     const int left = blockIdx.x % (OUT / WIDE) * WIDE, block = blockIdx.x / (OUT / WIDE);
-    const int turn = NEIGHBOURS ? block * TEAMS + me.team : block, top = turn * HIGH;
+    const int top = (NEIGHBOURS ? block * TEAMS + me.team : block) * HIGH;
     const int share = NEIGHBOURS ? blockIdx.y : blockIdx.y * TEAMS + me.team, shares = gridDim.y * (NEIGHBOURS ? 1 : TEAMS);
     const int first = STAGES_OF_ROWS * share / shares, end = STAGES_OF_ROWS * (share + 1) / shares;
     const long long row = first * DEPTH;
@@ -196,32 +196,21 @@ __device__ void weights(const Task* tasks) {
     float* stages = shared + (NEIGHBOURS ? 0 : me.team * STAGES * STAGE);
     Pipeline<STAGE, BUFFERS, NEIGHBOURS, decltype(copy)> pipeline(stages, copy);
     Product<A, B> product;
-    float bias_sum = 0.0f;
     for (int stage = first; stage < end; ++stage) {
         const float* arrived = pipeline.take();
         product.add(arrived + mine_a, arrived + mine_b);
-        const float* lines = arrived + mine_b + turn * LINES * WIDE;
-        if (me.thread < WIDE)
-#pragma unroll
-            for (int i = 0; i < LINES; ++i)
-                if (DEPTH % LINES == 0 || turn * LINES + i < DEPTH) bias_sum += from_word(B::number(lines, i, me.thread));
     }
     if constexpr (!NEIGHBOURS) {
         __syncthreads();
-        if (me.team > 0) {
-            product.leave(shared);
-            shared[product.COUNT * TEAM + me.thread] = bias_sum;
-        }
+        if (me.team > 0) product.leave(shared);
         __syncthreads();
         if (me.team > 0) return;
         product.add_left(shared);
-        bias_sum += shared[product.COUNT * TEAM + me.thread];
     }
-    float* corner = task.weight_sums + (blockIdx.y * IN + top) * OUT + left;
+    float* corner = task.sums + (blockIdx.y * IN + top) * OUT + left;
     product.for_each_pair([&](int row, int column, const float* sums) {
         put(corner + row * OUT + column, Pair{sums[0], sums[1]});
     });
-    if (me.thread < WIDE) task.bias_sums[(blockIdx.y * TILES_DOWN + turn) * OUT + left + me.thread] = bias_sum;
 }
 
 // A kernel for each layer that differs from the ones before; the plan lists them.

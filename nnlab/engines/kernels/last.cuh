@@ -1,7 +1,9 @@
 // The last layer, whose outputs are few, the loss, and dLoss/dz of the layer before (over the slopes, where they have an
 // array). A warp takes a row, each lane two columns of every 64. Each block leaves LAST_WIDTH sums of the weight's
-// gradient for each output, the outputs' of the bias, and its share of the loss.
-constexpr int LAST_WIDTH = padded(LAST), PAIRS = LAST_WIDTH / 64, HEAD_SUMS = OUTPUTS * LAST_WIDTH + OUTPUTS + 1;
+// gradient for each output and as many of dLoss/dz of the layer before, for its bias; the outputs' for their bias; and its
+// share of the loss.
+constexpr int LAST_WIDTH = padded(LAST), PAIRS = LAST_WIDTH / 64;
+constexpr int HEAD_SUMS = (OUTPUTS + 1) * LAST_WIDTH + OUTPUTS + 1;
 
 struct HeadRow {
     Pair words[PAIRS], slopes[has_slopes(LAST - 1) ? PAIRS : 1];
@@ -15,7 +17,7 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
     for (int i = threadIdx.x; i < OUTPUTS * LAST_WIDTH; i += END_THREADS)
         shared[i] = weight[i % LAST_WIDTH * OUTPUTS + i / LAST_WIDTH];
     __syncthreads();
-    float weight_sums[OUTPUTS][PAIRS][2] = {}, bias_sums[OUTPUTS] = {}, loss = 0.0f;
+    float weight_sums[OUTPUTS + 1][PAIRS][2] = {}, bias_sums[OUTPUTS] = {}, loss = 0.0f;
     HeadRow mine, next;  // the next row is on its way while this one is worked on
     auto read = [&](int row) {
         const long long at = (long long)row * LAST_WIDTH + 2 * lane;
@@ -64,7 +66,9 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
                     weight_sums[o][i][j] =
                         fmaf(at_output[o], kept_value<LAST - 1>(mine.words[i].at[j]), weight_sums[o][i][j]);
                 }
-                delta.at[j] = to_word(sum * kept_slope<LAST - 1>(slope.at[j]));
+                sum *= kept_slope<LAST - 1>(slope.at[j]);
+                weight_sums[OUTPUTS][i][j] += sum;
+                delta.at[j] = to_word(sum);
             }
             put(deltas + at, delta);
         }
@@ -74,15 +78,15 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
         auto add = [&](int at, float value) { shared[at] = turn ? shared[at] + value : value; };
         if (warp == turn) {
 #pragma unroll
-            for (int o = 0; o < OUTPUTS; ++o)
+            for (int o = 0; o <= OUTPUTS; ++o)
 #pragma unroll
                 for (int i = 0; i < PAIRS; ++i)
 #pragma unroll
                     for (int j = 0; j < 2; ++j) add(o * LAST_WIDTH + 64 * i + 2 * lane + j, weight_sums[o][i][j]);
             if (lane == 0) {
 #pragma unroll
-                for (int o = 0; o < OUTPUTS; ++o) add(OUTPUTS * LAST_WIDTH + o, bias_sums[o]);
-                add(OUTPUTS * LAST_WIDTH + OUTPUTS, loss * SHARE);
+                for (int o = 0; o < OUTPUTS; ++o) add((OUTPUTS + 1) * LAST_WIDTH + o, bias_sums[o]);
+                add((OUTPUTS + 1) * LAST_WIDTH + OUTPUTS, loss * SHARE);
             }
         }
         __syncthreads();

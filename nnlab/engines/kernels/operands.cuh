@@ -81,10 +81,6 @@ struct Across {
         }
     };
 
-    __device__ static float number(const float* tile, int line, int column) {
-        return tile[at(line, column / 4) + column % 4];
-    }
-
     struct Reader {
         int mine[4];  // by the number of a piece of 8 columns, modulo 4
         __device__ Reader(int first, Place me) {
@@ -144,15 +140,15 @@ struct Pipeline {
     }
 };
 
-// COUNT numbers as the tensor cores take them: TF32, and for 3xTF32 also what that leaves.
+// COUNT numbers as two TF32s each, for 3xTF32: the rounded number, and what that leaves.
 template <int COUNT>
 struct Parts {
     unsigned high[COUNT], low[COUNT];
     __device__ explicit Parts(const unsigned (&bits)[COUNT]) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            high[i] = SHORT ? bits[i] : (bits[i] + HALF) & SEEN;
-            low[i] = SHORT ? 0 : __float_as_uint(__uint_as_float(bits[i]) - __uint_as_float(high[i]));
+            high[i] = (bits[i] + HALF) & SEEN;
+            low[i] = __float_as_uint(__uint_as_float(bits[i]) - __uint_as_float(high[i]));
         }
     }
 };
@@ -182,45 +178,54 @@ struct Product {
             }
     }
 
-    // Add the products of a stage of A and a stage of B to the sums.
+    // Add the products of a stage of A and a stage of B to the sums. The tensor cores round toward zero, which adds up
+    // over many sums: with PRODUCTS 3 those of 16 k begin at zero and are added by an ordinary addition.
     __device__ void add(const float* a, const float* b) {
+        if constexpr (SHORT) {
 #pragma unroll
-        for (int k = 0; k < DEPTH; k += 8) {
-            unsigned all[2 * ACROSS];
+            for (int k = 0; k < DEPTH; k += 8) {
+                unsigned all[2 * ACROSS];
+                read_right(all, b, k);
 #pragma unroll
-            for (int j = 0; j < ACROSS; j += 2) right.read(all + 2 * j, b, j, k);
+                for (int i = 0; i < DOWN; ++i) {
+                    unsigned piece[4];
+                    left.read(piece, a, i, k);
+                    multiply(sums[i], piece, all);
+                }
+            }
+        } else {
 #pragma unroll
-            for (int i = 0; i < DOWN; ++i) {
-                unsigned piece[4];
-                left.read(piece, a, i, k);
-                add_pieces(sums[i], piece, all);
+            for (int half = 0; half < DEPTH; half += 16) {
+                unsigned all[2][2 * ACROSS];
+                read_right(all[0], b, half);
+                read_right(all[1], b, half + 8);
+#pragma unroll
+                for (int i = 0; i < DOWN; ++i) {
+                    float fresh[ACROSS][4] = {};
+#pragma unroll
+                    for (int k = 0; k < 2; ++k) {
+                        unsigned piece[4];
+                        left.read(piece, a, i, half + 8 * k);
+                        const Parts<4> x(piece);
+                        const Parts<2 * ACROSS> y(all[k]);
+                        multiply(fresh, x.low, y.high);  // the small terms first
+                        multiply(fresh, x.high, y.low);
+                        multiply(fresh, x.high, y.high);
+                    }
+#pragma unroll
+                    for (int n = 0; n < 4 * ACROSS; ++n) sums[i][n / 4][n % 4] += fresh[n / 4][n % 4];
+                }
             }
         }
     }
-
-    // One piece of A with all of B. The tensor cores round sums toward zero, which adds up over many: with PRODUCTS 3 the
-    // three terms, small ones first, begin at zero, and are added to the sum by an ordinary addition.
-    __device__ static void add_pieces(float (&sums)[ACROSS][4], const unsigned (&left)[4],
-                                      const unsigned (&right)[2 * ACROSS]) {
-        const Parts<4> a(left);
-        const Parts<2 * ACROSS> b(right);
-        if constexpr (SHORT) {
+    __device__ void read_right(unsigned (&all)[2 * ACROSS], const float* b, int k) const {
 #pragma unroll
-            for (int j = 0; j < ACROSS; ++j) multiply(sums[j], a.high, b.high, j);
-        } else {
-            float fresh[ACROSS][4] = {};
-#pragma unroll
-            for (int j = 0; j < ACROSS; ++j) multiply(fresh[j], a.low, b.high, j);
-#pragma unroll
-            for (int j = 0; j < ACROSS; ++j) multiply(fresh[j], a.high, b.low, j);
-#pragma unroll
-            for (int j = 0; j < ACROSS; ++j) multiply(fresh[j], a.high, b.high, j);
-#pragma unroll
-            for (int i = 0; i < 4 * ACROSS; ++i) sums[i / 4][i % 4] += fresh[i / 4][i % 4];
-        }
+        for (int j = 0; j < ACROSS; j += 2) right.read(all + 2 * j, b, j, k);
     }
-    __device__ static void multiply(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2 * ACROSS], int j) {
-        mma(c, a[0], a[1], a[2], a[3], b[2 * j], b[2 * j + 1]);
+    // One piece of A with all of B.
+    __device__ static void multiply(float (&c)[ACROSS][4], const unsigned (&a)[4], const unsigned (&b)[2 * ACROSS]) {
+#pragma unroll
+        for (int j = 0; j < ACROSS; ++j) mma(c[j], a[0], a[1], a[2], a[3], b[2 * j], b[2 * j + 1]);
     }
 
     // Leave the sums of one team in shared memory, and add them to another one's: COUNT x TEAM numbers.
