@@ -54,6 +54,7 @@ struct Along {
             read_matrices(b[0], b[1], b[2], b[3], tile + mine[k / 8] + piece * 8 * DEPTH);
         }
     };
+    __device__ static int row(int i, int group) { return 8 * i + group; }
 };
 
 // An operand that lies across: DEPTH lines, one for each k, of SIZE numbers.
@@ -81,30 +82,38 @@ struct Across {
         }
     };
 
-    struct Reader {
+    // Two neighbouring numbers are the rows g and g + 8 of an mma's left operand, so that one load brings both.
+    struct Left {
+        int mine[2];  // by the number of a piece of 16 columns, modulo 2
+        __device__ Left(int first, Place me) {
+            for (int piece = 0; piece < 2; ++piece)
+                mine[piece] = at(me.fourth, (first + 16 * piece + 2 * me.group) / 4) + me.group % 2 * 2;
+        }
+        __device__ void read(unsigned (&a)[4], const float* tile, int piece, int k) const {
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const Pair two = pair(tile + mine[piece % 2] + piece / 2 * 32 + (k + 4 * half) * SIZE);
+                a[2 * half] = __float_as_uint(two.at[0]);
+                a[2 * half + 1] = __float_as_uint(two.at[1]);
+            }
+        }
+    };
+    struct Right {
         int mine[4];  // by the number of a piece of 8 columns, modulo 4
-        __device__ Reader(int first, Place me) {
+        __device__ Right(int first, Place me) {
             for (int piece = 0; piece < 4; ++piece)
                 mine[piece] = at(me.fourth, (first + 8 * piece + me.group) / 4) + me.group % 4;
         }
-        __device__ unsigned number(const float* tile, int piece, int k) const {
-            return __float_as_uint(tile[mine[piece % 4] + piece / 4 * 32 + k * SIZE]);
-        }
-    };
-    struct Left : Reader {
-        using Reader::Reader;
-        __device__ void read(unsigned (&a)[4], const float* tile, int piece, int k) const {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) a[i] = this->number(tile, 2 * piece + i % 2, k + i / 2 * 4);
-        }
-    };
-    struct Right : Reader {
-        using Reader::Reader;
         __device__ void read(unsigned* b, const float* tile, int piece, int k) const {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) b[i] = this->number(tile, piece + i / 2, k + i % 2 * 4);
+            for (int i = 0; i < 4; ++i) {
+                const int which = piece + i / 2;
+                b[i] = __float_as_uint(tile[mine[which % 4] + which / 4 * 32 + (k + i % 2 * 4) * SIZE]);
+            }
         }
     };
+    // Which of a warp's rows the i-th half of its pieces is, for this group of lanes.
+    __device__ static int row(int i, int group) { return i / 2 * 16 + 2 * group + i % 2; }
 };
 
 // Buffers that stages go through, one after another; they belong to a team or to the whole block. copy(to) asks for the
@@ -248,7 +257,7 @@ struct Product {
             if (i * n / (2 * DOWN) != part) continue;
 #pragma unroll
             for (int j = 0; j < ACROSS; ++j) {
-                work(me.down * HIGH + 8 * i + me.group, me.across * WIDE + 8 * j + 2 * me.fourth,
+                work(me.down * HIGH + A::row(i, me.group), me.across * WIDE + 8 * j + 2 * me.fourth,
                      &sums[i / 2][j][i % 2 * 2]);
             }
         }
