@@ -1,7 +1,7 @@
 // Ways between the card's memory, shared memory and registers that have no words in CUDA C.
 
-// Copy COUNT times 16 bytes into shared memory while the thread goes on (cp.async); each time the places are TO and FROM
-// numbers further. Such distances are part of the instructions, and need no registers.
+// Copy COUNT times 16 bytes into shared memory while the thread goes on (cp.async); each time the places are TO and
+// FROM numbers further. Such distances are part of the instructions, and need no registers.
 template <int COUNT, int TO, int FROM, int I = 0>
 __device__ inline void copy_quads(float* to, const float* from) {
     if constexpr (I < COUNT) {

@@ -59,8 +59,8 @@ OF_ENDS first_gradients(const float* x, const int* batch, const float* after, fl
         sums[(blockIdx.x * (INPUTS + 1) + input) * FIRST + i] = shared[i];
 }
 
-// Sums over rows of dLoss/dz of a layer, taken while it is in registers: for each column dLoss/dz itself, for the bias;
-// and for the first layer, where inputs are few, before it dLoss/dz times each input.
+// Sums over rows of dLoss/dz of a layer, taken while it is in registers: for each column dLoss/dz itself, for the
+// bias; and for the first layer, where inputs are few, before it dLoss/dz times each input.
 template <class Work, int INPUTS_HERE>
 struct ColumnSums {
     static constexpr int COUNT = INPUTS_HERE + 1, SIZE = 2 * Work::WIDE;

@@ -1,15 +1,14 @@
 // Training steps of networks too wide for a block's shared memory, as a sequence of kernels over all rows: for each
-// layer between the first and the last one product forward, two backward, each with what belongs to it done on the sums
-// while they are in registers. first.cuh, last.cuh and update.cuh have the kernels
-// around them.
+// layer between the first and the last one product forward, two backward, each with what belongs to it done on the
+// sums while they are in registers. first.cuh, last.cuh and update.cuh have the kernels around them.
 //
 // Level l is what lies between layer l - 1 and layer l: PADDED_ROWS x padded(l) words of activations, as many of
-// dLoss/dz, and slopes where they need an array; dLoss/dz then takes their place, number by number. Padding does no harm:
-// its weights are zero, and in rows past the last one dLoss/dz is zero.
+// dLoss/dz, and slopes where they need an array; dLoss/dz then takes their place, number by number. Padding does no
+// harm: its weights are zero, and in rows past the last one dLoss/dz is zero.
 
-// A product of rows (K numbers each) with a matrix: each block takes SIZE columns, which begin at `left`, and its teams
-// take tiles of rows. Where the block's part of the matrix fits, it stays in shared memory; else its stages come with
-// those of the rows.
+// A product of rows (K numbers each) with a matrix: each block takes SIZE columns, which begin at `left`, and its
+// teams take tiles of rows. Where the block's part of the matrix fits, it stays in shared memory; else its stages
+// come with those of the rows.
 template <int K, int SIZE>
 struct RowProduct {
     using A = Along<ROW_TILE>;
@@ -23,8 +22,8 @@ struct RowProduct {
     static constexpr int PARTS = STAYS ? ROW_TILE * SIZE / STAGE : 2;
 };
 
-// Numbers under a tile's sums, brought by its pipeline: each stage has a PARTS-th of every warp's 64 rows, in strips of
-// DEPTH columns.
+// Numbers under a tile's sums, brought by its pipeline: each stage has a PARTS-th of every warp's 64 rows, in strips
+// of DEPTH columns.
 template <int SIZE, int PARTS, int LENGTH>
 struct Under {
     static constexpr int LINES = ROW_TILE / PARTS, OF_WARP = LINES / 2, STEP = TEAM / 8;
@@ -157,10 +156,10 @@ __device__ void backward(const float* after, const float* weight, const float* u
     column_sums.store(shared, sums + blockIdx.y * column_sums.COUNT * IN + left, IN);
 }
 
-// The gradients a^T dz of the weights of layers as wide as L (blockIdx.z says which). Each blockIdx.y takes its share of
-// the rows, and leaves its sums for the update to add up. The teams of a block have neighbouring tiles of the weight and
-// share the stages of dz; or, where there is no neighbour, they share the rows, and the second team's sums are added to
-// the first's.
+// The gradients a^T dz of the weights of layers as wide as L (blockIdx.z says which). Each blockIdx.y takes its share
+// of the rows, and leaves its sums for the update to add up. The teams of a block have neighbouring tiles of the
+// weight and share the stages of dz; or, where there is no neighbour, they share the rows, and the second team's sums
+// are added to the first's.
 struct Task { const float *before, *after; float* sums; };
 
 template <int L>
@@ -177,7 +176,8 @@ __device__ void weights(const Task* tasks) {
     const Place me;
     const int left = blockIdx.x % (OUT / WIDE) * WIDE, block = blockIdx.x / (OUT / WIDE);
     const int top = (NEIGHBOURS ? block * TEAMS + me.team : block) * HIGH;
-    const int share = NEIGHBOURS ? blockIdx.y : blockIdx.y * TEAMS + me.team, shares = gridDim.y * (NEIGHBOURS ? 1 : TEAMS);
+    const int share = NEIGHBOURS ? blockIdx.y : blockIdx.y * TEAMS + me.team;
+    const int shares = NEIGHBOURS ? gridDim.y : gridDim.y * TEAMS;
     const int first = STAGES_OF_ROWS * share / shares, end = STAGES_OF_ROWS * (share + 1) / shares;
     const long long row = first * DEPTH;
     typename A::template Copier<IN> a(task.before + row * IN + top);
@@ -215,9 +215,10 @@ __device__ void weights(const Task* tasks) {
 
 // A kernel for each layer that differs from the ones before; the plan lists them.
 #define OF_PRODUCTS extern "C" __global__ void __launch_bounds__(TEAMS * TEAM, 1)
-#define FORWARD(L)                                                                                             \
-    OF_PRODUCTS forward_##L(const float* before, const float* turned, const float* bias, float* after, float* slopes) { \
-        forward<L>(before, turned, bias, after, slopes);                                                       \
+#define FORWARD(L)                                                                                              \
+    OF_PRODUCTS forward_##L(const float* before, const float* turned, const float* bias, float* after,          \
+                            float* slopes) {                                                                    \
+        forward<L>(before, turned, bias, after, slopes);                                                        \
     }
 #define BACKWARD(L)                                                                                             \
     OF_PRODUCTS backward_##L(const float* after, const float* weight, const float* under, float* before,        \

@@ -1,7 +1,7 @@
-// The last layer, whose outputs are few, the loss, and dLoss/dz of the layer before (over the slopes, where they have an
-// array). A warp takes a row, each lane two columns of every 64. Each block leaves LAST_WIDTH sums of the weight's
-// gradient for each output and as many of dLoss/dz of the layer before, for its bias; the outputs' for their bias; and its
-// share of the loss.
+// The last layer, whose outputs are few, the loss, and dLoss/dz of the layer before (over the slopes, where they have
+// an array). A warp takes a row, each lane two columns of every 64. Each block leaves LAST_WIDTH sums of the weight's
+// gradient for each output and as many of dLoss/dz of the layer before, for its bias; the outputs' for their bias;
+// and its share of the loss.
 constexpr int LAST_WIDTH = padded(LAST), PAIRS = LAST_WIDTH / 64;
 constexpr int HEAD_SUMS = (OUTPUTS + 1) * LAST_WIDTH + OUTPUTS + 1;
 
@@ -44,8 +44,10 @@ OF_ENDS head(const float* y, const int* batch, const float* weight, const float*
 #pragma unroll
             for (int i = 0; i < PAIRS; ++i)
 #pragma unroll
-                for (int j = 0; j < 2; ++j)
-                    z = fmaf(kept_value<LAST - 1>(mine.words[i].at[j]), shared[o * LAST_WIDTH + 64 * i + 2 * lane + j], z);
+                for (int j = 0; j < 2; ++j) {
+                    const float w = shared[o * LAST_WIDTH + 64 * i + 2 * lane + j];
+                    z = fmaf(kept_value<LAST - 1>(mine.words[i].at[j]), w, z);
+                }
             activate<LAST>(warp_sum(z) + bias[o], p, slope);
             if (real) lose(p, mine.targets[o], term, gradient);
             loss += term;

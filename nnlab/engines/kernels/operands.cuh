@@ -1,11 +1,12 @@
 // A block's share of a large product: tiles of both operands stream through shared memory, sums stay in registers.
 //
-// A block is two teams of 4 warps, which work on tiles of their own and do not wait for one another: while one writes its
-// sums down, the other one has the tensor cores. A team's warps, 2 down and 2 across, compute A::SIZE x B::SIZE sums. k,
-// over which the product sums, is taken in stages of DEPTH; while one is multiplied, the next ones are on their way.
+// A block is two teams of 4 warps, which work on tiles of their own and do not wait for one another: while one writes
+// its sums down, the other one has the tensor cores. A team's warps, 2 down and 2 across, compute A::SIZE x B::SIZE
+// sums. k, over which the product sums, is taken in stages of DEPTH; while one is multiplied, the next ones are on
+// their way.
 //
-// In shared memory the vectors of four numbers in a line change places, by a rule of `flipped`: so the lanes that read
-// or write at the same time find all 32 banks.
+// In shared memory the vectors of four numbers in a line change places, by a rule of `at`: so the lanes that
+// read or write at the same time find all 32 banks.
 
 constexpr int DEPTH = 32, TEAMS = 2, TEAM = 128;
 
@@ -116,8 +117,8 @@ struct Across {
     __device__ static int row(int i, int group) { return i / 2 * 16 + 2 * group + i % 2; }
 };
 
-// Buffers that stages go through, one after another; they belong to a team or to the whole block. copy(to) asks for the
-// copies of the next stage.
+// Buffers that stages go through, one after another; they belong to a team or to the whole block. copy(to) asks for
+// the copies of the next stage.
 template <int FLOATS, int BUFFERS, bool OF_BLOCK, typename Copy>
 struct Pipeline {
     float* shared;
@@ -249,7 +250,7 @@ struct Product {
         for (int i = 0; i < COUNT; ++i) sum(i) += shared[i * TEAM + me.thread];
     }
 
-    // work(row, column, the sums of that and the next column), for all that this lane has in an n-th of its warp's rows.
+    // work(row, column, the sums of that and the next column), for all that this lane has in an n-th of the rows.
     template <typename Work>
     __device__ void for_each_pair(Work work, int n = 1, int part = 0) {
 #pragma unroll
