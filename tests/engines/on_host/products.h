@@ -20,6 +20,7 @@ struct float4 { float x, y, z, w; };
 static float2 make_float2(float x, float y) { return {x, y}; }
 static float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 template <typename T> static void __stcg(T* to, T v) { *to = v; }
+#define __nanosleep(nanoseconds)
 #define __sinf sinf
 #define __cosf cosf
 
