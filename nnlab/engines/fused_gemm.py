@@ -1,8 +1,7 @@
 """The fused engine's plan for wide networks: one product after another over all rows, with fused ends.
 
 gemm.cu keeps every level's activations in the card's memory and needs no layer to fit into a block, so that width is
-bound by little else than memory. A step is two launches for each
-layer between the first and the last, and a few more.
+bound by little else than memory. A step is two launches for each layer between the first and the last, and a few more.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from nnlab.engines.fused_plan import Card, Plan, Run, constants
 GEMM_KERNEL = "gemm"
 ROW_TILE, COLUMN_TILE, NARROW_TILE, DEPTH = 128, 128, 64, 32  # as in levels.cuh and operands.cuh
 TEAMS, TEAM, END_THREADS = 2, 128, 512
-MOST_STAGES = 3  # more were not faster on an H200
+MOST_STAGES = 3  # two were 3 % slower on an H200
 FEW_INPUTS, MOST_INPUTS, MOST_WIDTH = 3, 64, 1024
 MOST_HEAD = 64  # numbers of the last layer's weight that each lane of a warp keeps the gradient of
 LAUNCH = 7e-6  # seconds that a launch takes the host
-CARD_RATE = {1: 140e12, 3: 65e12}  # operations a second of a whole H200, by products
+CARD_RATE = {1: 128e12, 3: 51e12}  # operations a second of a whole H200, by products
 LEVEL_RATE = 3e12  # bytes a second
 LEVEL_PASSES = 6  # of a step over each level
 LIMITS = f"two or more hidden layers of up to {MOST_WIDTH} columns, up to {MOST_INPUTS} inputs and few outputs"
@@ -28,7 +27,7 @@ LIMITS = f"two or more hidden layers of up to {MOST_WIDTH} columns, up to {MOST_
 
 @dataclass(frozen=True)
 class GemmPlan(Plan):
-    """`cluster` is how many multiprocessors the card has; `blocks` are counted from it."""
+    """`cluster` is how many multiprocessors the card has, and so how many blocks its kernels get."""
 
     splits: dict[int, int] = field(default_factory=dict)  # of the rows, in the gradients of a group's weights
 
