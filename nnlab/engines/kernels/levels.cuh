@@ -46,8 +46,11 @@ template <int L>
 __device__ inline void keep(float z, float& word, float& slope) {
     if constexpr (ACTIVATION[L] == SINE) {
         float sine, cosine;
-        if constexpr (SHORT) short_wave(OMEGA[L] * z, sine, cosine);
-        else wave(OMEGA[L] * z, sine, cosine);
+        if constexpr (SHORT) {
+            short_wave(OMEGA[L] * z, sine, cosine);
+        } else {
+            wave(OMEGA[L] * z, sine, cosine);
+        }
         word = SHORT ? pack(sine, cosine) : sine;
         slope = OMEGA[L] * cosine;
     } else {
@@ -61,12 +64,7 @@ template <int L>
 __device__ inline float kept_slope(float word) {
     if constexpr (has_slopes(L)) return word;
     if constexpr (ACTIVATION[L] == SINE) return OMEGA[L] * packed_cosine(word);
-    const float a = from_word(word);
-    if constexpr (ACTIVATION[L] == TANH) return 1.0f - a * a;
-    if constexpr (ACTIVATION[L] == SIGMOID) return (1.0f - a) * a;
-    if constexpr (ACTIVATION[L] == RELU) return a > 0.0f ? 1.0f : 0.0f;
-    if constexpr (ACTIVATION[L] == LEAKY_RELU) return a > 0.0f ? 1.0f : LEAK;
-    return 1.0f;
+    return slope_at<L>(from_word(word));
 }
 
 // The value that a word of layer L stands for.
