@@ -149,7 +149,11 @@ def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
 
 @pytest.mark.parametrize(
     ("way", "batch_size"),
-    [*[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (1, 2, 7)], ("tile", 130), ("gemm", 130)],
+    [
+        *[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (1, 2, 7)],
+        ("tile", 130),
+        ("gemm", 130),
+    ],
 )
 def test_batches_against_float64(card, host64, way, batch_size):
     prepare, shape = WAYS[way]
