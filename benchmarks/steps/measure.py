@@ -24,7 +24,7 @@ MODULES = {"torch": "torch_peers", "jax": "jax_peers", "cupy": "cupy_port", "skl
 PACKAGES = ("nnlab", "numpy", "torch", "jax", "scikit-learn", "cupy-cuda12x", "cupy-cuda13x", "numba")
 THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 SAMPLE_SECONDS = 0.05  # that one turn should take
-PAUSE_SECONDS = 0.05  # before a turn
+PAUSE_SECONDS = 0.05  # before a turn: the threads of whoever went before wait busily for a while
 # Operations a second at a card's full clock: float32 by its data sheet, TF32 as tensor cores were seen to run.
 CARD_RATES = {"H200": {"float32": 67e12, "TF32": 315e12}}
 
@@ -82,20 +82,22 @@ def _in_turns(ready: dict[str, Contestant], what: str, rounds: int) -> dict[str,
             once = _sample(contestant, what, 1)  # warms up
         except NotImplementedError:
             continue
-        once = min(once, _sample(contestant, what, 2) / 2)
-        guess = max(1, int(SAMPLE_SECONDS / 10 / once))
-        steps[name] = max(1, int(SAMPLE_SECONDS / (_sample(contestant, what, guess) / guess)))
+        if once < SAMPLE_SECONDS:
+            once = min(once, _sample(contestant, what, 2) / 2)
+            guess = max(1, int(SAMPLE_SECONDS / 10 / once))
+            once = _sample(contestant, what, guess) / guess
+        steps[name] = max(1, int(SAMPLE_SECONDS / once))
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, count in steps.items():
+            time.sleep(PAUSE_SECONDS)
+            if count > 1:
+                _sample(ready[name], what, 1)
             seconds[name].append(_sample(ready[name], what, count) / count)
     return seconds
 
 
 def _sample(contestant: Contestant, what: str, count: int) -> float:
-    """Seconds of `count` steps, after a pause and an untimed step: the threads of whoever went before spin a while."""
-    time.sleep(PAUSE_SECONDS)
-    getattr(contestant, what)(1)
     contestant.wait()
     start = time.perf_counter()
     getattr(contestant, what)(count)

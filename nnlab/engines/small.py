@@ -22,7 +22,7 @@ LANES = 16  # rows are padded to a multiple of it
 TILE = 512  # rows at a time, at most: the arrays of a 64 wide layer then stay in the second-level cache
 LARGEST = 4_000_000  # rows times weights, from where cores with BLAS are faster
 SLICE_SECONDS = 0.02  # between two looks at `stop`, about
-STEP_SECONDS, RATE = 5e-6, 10e9  # of the smallest network, and floating-point operations a second of larger ones
+STEP_SECONDS, RATE = 5e-6, 25e9  # of the smallest network, and floating-point operations a second of larger ones
 
 
 def fits(state: TrainState, x: Array, *, largest: int = LARGEST) -> bool:
@@ -90,10 +90,8 @@ class SmallSession(Session):
     def _run(self, losses: np.ndarray) -> None:
         state, steps = self.state, len(losses)
         first, optimizer = state.step, state.optimizer
-        factors = np.zeros((steps, 2), np.float32)
-        for i in range(steps):
-            found = optimizer.factors(optimizer.step + 1 + i, state.schedule(first + i))
-            factors[i, : len(found)] = found
+        update, schedule = optimizer.step + 1, state.schedule
+        factors = np.array([optimizer.factors(update + i, schedule(first + i)) for i in range(steps)], np.float32)
         picks = state.batches(len(self.x), first, steps)
         picks = np.empty((steps, 0), np.int64) if picks is None else picks
         how = (optimizer_number(optimizer), self.constants, factors, self.memories)
