@@ -16,18 +16,19 @@ from nnlab.engines.compiled.jit import OPTIONS, SUMS, Array, compiled
 def weigh(weight: Array, unit: int, start: Any, x: Array, total: Array) -> None:
     """total[unit] = start + the sum over k of weight[k, unit] x[k], without the last four k."""
     rows, k = x.shape[1], len(x) % 4 if len(x) > 3 else 0
+    w0, w1, w2 = weight[0, unit], weight[min(1, len(x) - 1), unit], weight[min(2, len(x) - 1), unit]
     if k == 0:
         for t in range(rows):
             total[unit, t] = start
     elif k == 1:
         for t in range(rows):
-            total[unit, t] = start + weight[0, unit] * x[0, t]
+            total[unit, t] = start + w0 * x[0, t]
     elif k == 2:
         for t in range(rows):
-            total[unit, t] = start + weight[0, unit] * x[0, t] + weight[1, unit] * x[1, t]
+            total[unit, t] = start + w0 * x[0, t] + w1 * x[1, t]
     else:
         for t in range(rows):
-            total[unit, t] = start + weight[0, unit] * x[0, t] + weight[1, unit] * x[1, t] + weight[2, unit] * x[2, t]
+            total[unit, t] = start + w0 * x[0, t] + w1 * x[1, t] + w2 * x[2, t]
     while k < len(x) - 4:
         w0, w1, w2, w3 = weight[k, unit], weight[k + 1, unit], weight[k + 2, unit], weight[k + 3, unit]
         for t in range(rows):
