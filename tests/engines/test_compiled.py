@@ -140,11 +140,13 @@ def test_nan_stays_nan():
 @needs_numba
 def test_a_changed_model_is_taken_up_by_the_next_steps():
     state, x, y = state_of([2, 8, 1], 20)
+    y.fill(1.0)
+    x.fill(0.5)
     session = engine("tiled").prepare(state, x, y)
-    session.advance(2)
+    assert session.advance(2)[0] != 1.0
     for value in state.model.parameters.values():
         value.fill(0.0)
-    assert session.advance(1)[0] == 0.0
+    assert session.advance(1)[0] == 1.0
 
 
 @needs_numba
@@ -160,6 +162,17 @@ def test_small_networks_in_float32_go_into_the_loop(monkeypatch, sizes, rows, dt
     assert type(engine("tiled").prepare(*state_of(sizes, rows, dtype))) is kind
     monkeypatch.setattr(compiled, "have_numba", lambda: False)
     assert type(engine("tiled").prepare(*state_of(sizes, rows, dtype))) is TiledSession
+
+
+@pytest.mark.parametrize("rows", [130, 2_500, 10_000, 40_000])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_every_thread_gets_as_many_tiles(rows, threads):
+    session = Tiled(threads=threads).prepare(*state_of([2, 64, 128, 1], rows))
+    tiles = -(-rows // session.tile)
+    assert len(session.workers) == threads
+    assert tiles % threads == 0
+    assert session.tile * 128 * 4 <= 512 * 1024
+    assert rows - (tiles - 1) * session.tile > 0.9 * session.tile  # the last tile is nearly as large as the others
 
 
 @pytest.mark.parametrize(

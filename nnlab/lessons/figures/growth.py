@@ -25,7 +25,7 @@ def growth(recordings: Mapping[str, dict[str, Any]], *, size: tuple[float, float
         right.plot(rows, [point["bytes"] / MEGA for point in points], STYLES[i % 4], color=f"C{i}")
     most = max(point["rows"] for _, points, _ in _curves(recordings) for point in points)
     right.plot([most / 1000, most], [12 * most / 1000 / MEGA, 12 * most / MEGA], color="black", linewidth=1)
-    right.annotate("the data", (most, 12 * most / MEGA), (-4, -12), textcoords="offset points", ha="right", fontsize=9)
+    right.annotate("the data", (most / 60, 12 * most / 60 / MEGA), (8, -8), textcoords="offset points", fontsize=9)
     left.set(xscale="log", yscale="log", xlabel="pixels", ylabel="ps a step for each row and weight")
     right.set(xscale="log", yscale="log", xlabel="pixels", ylabel="MB held at most")
     fig.legend(loc="outside upper center", ncols=4)
@@ -41,7 +41,8 @@ def growth_words(recordings: Mapping[str, dict[str, Any]]) -> str:
             f"{label}: {_picoseconds(first, weights):.2g} ps and {first['bytes'] / MEGA:,.0f} MB at {first['rows']:,} "
             f"pixels, {_picoseconds(last, weights):.2g} ps and {last['bytes'] / MEGA:,.0f} MB at {last['rows']:,}"
         )
-    return "Time a step for each row and weight, and memory, over the pixels. " + "; ".join(said) + "."
+    lines = "; ".join(said)
+    return f"Time a step for each row and weight, and memory, over the pixels. {lines}. The data take 12 bytes a pixel."
 
 
 def _curves(recordings: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]], int]]:
