@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import nnlab
 from nnlab import nn
@@ -112,6 +113,13 @@ CASES = [(way, *case) for way in WAYS for case in EVERY if (way, case[0]) != ("t
 @pytest.fixture(autouse=True)
 def tiles_for_few_rows(monkeypatch):
     monkeypatch.setattr(fused_tile, "LEAST_ROWS", 100)
+
+
+@pytest.fixture(autouse=True)
+def one_thread_for_products_on_the_host():
+    """Many tests at a time, each with as many threads as there are cores, would wait for one another."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.mark.parametrize(("way", "activation", "loss", "optimizer"), CASES)
