@@ -13,7 +13,8 @@ from nnlab.engines.fused_network import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
 
 GEMM_KERNEL = "gemm"
-ROW_TILE, COLUMN_TILE, NARROW_TILE, DEPTH = 128, 128, 64, 32  # as in levels.cuh and operands.cuh
+ROW_TILE, NARROW_TILE, DEPTH = 128, 64, 32  # as in levels.cuh and operands.cuh
+COLUMN_TILES = (128, NARROW_TILE)  # the first one that leaves room for stages
 TEAMS, TEAM, END_THREADS = 2, 128, 512
 MOST_STAGES = 3  # two were 3 % slower on an H200
 FEW_INPUTS, MOST_INPUTS, MOST_WIDTH = 3, 64, 1024
@@ -100,7 +101,8 @@ class GemmPlan(Plan):
 
     def tile(self, level: int) -> int:
         """Columns (or rows) of a level that a block of a product takes."""
-        return NARROW_TILE if self.padded[level] % COLUMN_TILE else COLUMN_TILE
+        wide = int(self.constants["COLUMN_TILE"])
+        return NARROW_TILE if self.padded[level] % wide else wide
 
     def has_slopes(self, layer: int) -> bool:
         """Whether a layer's slopes take an array of their own."""
@@ -178,11 +180,13 @@ def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan 
         return None
     if outputs * _rounded_up(hidden[-1], NARROW_TILE) // 32 > MOST_HEAD:
         return None
-    stage = 4 * TEAMS * DEPTH * (ROW_TILE + COLUMN_TILE)
-    stages = min(MOST_STAGES, (card.shared_bytes - 4 * COLUMN_TILE) // stage)
-    if stages < 2:
+    for tile in COLUMN_TILES:
+        stages = min(MOST_STAGES, (card.shared_bytes - 4 * tile) // (4 * TEAMS * DEPTH * (ROW_TILE + tile)))
+        if stages >= 2:
+            break
+    else:
         return None
-    more = {"PRODUCTS": products, "STAGES": stages, "SHARED_LIMIT": card.shared_bytes}
+    more = {"PRODUCTS": products, "STAGES": stages, "COLUMN_TILE": tile, "SHARED_LIMIT": card.shared_bytes}
     sizes = constants(chain, run, 1, TEAMS * TEAM, **more)
     plan = GemmPlan(GEMM_KERNEL, chain, card.multiprocessors, TEAMS * TEAM, card.shared_bytes, 0, sizes)
     for group, layers in plan.groups.items():

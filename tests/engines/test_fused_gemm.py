@@ -42,6 +42,14 @@ def test_a_plan_pads_widths_and_splits_rows_over_the_card():
     assert gemm_plan(SIREN, PICTURE._replace(rows=100), H200, products=1).splits == {1: 4}
 
 
+@pytest.mark.parametrize(("shared_bytes", "tile", "stages"), [(166_912, 128, 2), (101_376, 64, 2), (232_448, 128, 3)])
+def test_a_card_with_less_shared_memory_gets_smaller_blocks(shared_bytes, tile, stages):
+    plan = gemm_plan(SIREN, PICTURE, Card((8, 6), shared_bytes), products=3)
+    assert (plan.tile(1), plan.stages) == (tile, stages)
+    assert 4 * plan.product_floats(256, tile) <= shared_bytes
+    assert gemm_plan(SIREN, PICTURE, Card((8, 6), 48_000), products=3) is None
+
+
 def test_equal_layers_share_a_kernel():
     source = gemm_plan(SIREN, PICTURE, H200, products=3).source
     assert [line for line in source.splitlines() if line.endswith("(1)")] == ["BACKWARD(1)", "FORWARD(1)", "WEIGHTS(1)"]

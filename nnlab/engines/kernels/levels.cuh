@@ -4,7 +4,7 @@
 // bits plus half a unit of the last bit that they do look at. Cut off there, the word is the number rounded to TF32;
 // and less the half unit, it is the whole float32 again. With PRODUCTS 3 a word is the number itself.
 
-constexpr int ROW_TILE = 128, COLUMN_TILE = 128, NARROW_TILE = 64;
+constexpr int ROW_TILE = 128, NARROW_TILE = 64;  // COLUMN_TILE, 128 or 64, comes with the sizes
 constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / ROW_TILE;
 __host__ __device__ constexpr int padded(int level) { return rounded_up(WIDTH[level], NARROW_TILE); }
 __host__ __device__ constexpr int tile(int level) { return padded(level) % COLUMN_TILE ? NARROW_TILE : COLUMN_TILE; }
