@@ -148,5 +148,5 @@ def _layers(network: Chain) -> tuple[np.ndarray, int]:
         bias_at = at + inputs * units if bias else -1
         table.append((inputs, units, ACTIVATIONS.index(name), at, bias_at, work))
         at += (inputs + bias) * units
-        work += 3 * units * TILE
-    return np.array(table, np.int64), work
+        work += 2 * units * TILE
+    return np.array(table, np.int64), work + TILE

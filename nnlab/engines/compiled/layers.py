@@ -13,26 +13,26 @@ from nnlab.engines.compiled.jit import OPTIONS, SUMS, Array, compiled
 
 
 @compiled(**OPTIONS)
-def weigh(weight: Array, unit: int, start: Any, x: Array, total: Array) -> None:
-    """total[unit] = start + the sum over k of weight[k, unit] x[k], without the last four k."""
+def weigh(weight: Array, unit: int, start: Any, x: Array, total: Array, place: int) -> None:
+    """total[place] = start + the sum over k of weight[k, unit] x[k], without the last four k."""
     rows, k = x.shape[1], len(x) % 4 if len(x) > 3 else 0
     w0, w1, w2 = weight[0, unit], weight[min(1, len(x) - 1), unit], weight[min(2, len(x) - 1), unit]
     if k == 0:
         for t in range(rows):
-            total[unit, t] = start
+            total[place, t] = start
     elif k == 1:
         for t in range(rows):
-            total[unit, t] = start + w0 * x[0, t]
+            total[place, t] = start + w0 * x[0, t]
     elif k == 2:
         for t in range(rows):
-            total[unit, t] = start + w0 * x[0, t] + w1 * x[1, t]
+            total[place, t] = start + w0 * x[0, t] + w1 * x[1, t]
     else:
         for t in range(rows):
-            total[unit, t] = start + w0 * x[0, t] + w1 * x[1, t] + w2 * x[2, t]
+            total[place, t] = start + w0 * x[0, t] + w1 * x[1, t] + w2 * x[2, t]
     while k < len(x) - 4:
         w0, w1, w2, w3 = weight[k, unit], weight[k + 1, unit], weight[k + 2, unit], weight[k + 3, unit]
         for t in range(rows):
-            total[unit, t] += w0 * x[k, t] + w1 * x[k + 1, t] + w2 * x[k + 2, t] + w3 * x[k + 3, t]
+            total[place, t] += w0 * x[k, t] + w1 * x[k + 1, t] + w2 * x[k + 2, t] + w3 * x[k + 3, t]
         k += 4
 
 
@@ -50,7 +50,7 @@ def _forward(activation: Any) -> Any:
     def forward(x: Array, weight: Array, bias: Array, omega_0: Any, a: Array, slope: Array) -> None:
         """a = f(weight^T x + bias), and the slopes there."""
         for unit in range(len(a)):
-            weigh(weight, unit, bias[unit] if len(bias) else ZERO, x, slope)
+            weigh(weight, unit, bias[unit] if len(bias) else ZERO, x, slope, unit)
             w0, w1, w2, w3, k0, k1, k2, k3 = last_four(weight, unit)
             for t in range(x.shape[1]):
                 z = slope[unit, t] + w0 * x[k0, t] + w1 * x[k1, t] + w2 * x[k2, t] + w3 * x[k3, t]
@@ -81,19 +81,22 @@ def forward(kind: int, x: Array, weight: Array, bias: Array, omega_0: Any, a: Ar
 
 
 @compiled(**OPTIONS)
-def take_back(weight: Array, d: Array, slope: Array, down: Array) -> None:
-    """down, dLoss/dz of the layer below, from d, that of this one: weight d times the slopes below."""
-    across = weight.T
-    for unit in range(len(down)):
+def take_back(weight: Array, d: Array, slope: Array, row: Array) -> None:
+    """slope <- dLoss/dz of the layer below: weight d, for d of the layer above, times its slopes.
+
+    In place, because a step waits for the memory behind the first-level cache. row: room for (1, rows).
+    """
+    across, rows = weight.T, d.shape[1]
+    for unit in range(len(slope)):
         if len(d) == 1:
-            for t in range(d.shape[1]):
-                down[unit, t] = slope[unit, t] * (weight[unit, 0] * d[0, t])
+            w0 = weight[unit, 0]
+            for t in range(rows):
+                slope[unit, t] *= w0 * d[0, t]
             continue
-        weigh(across, unit, ZERO, d, down)
+        weigh(across, unit, ZERO, d, row, 0)
         w0, w1, w2, w3, k0, k1, k2, k3 = last_four(across, unit)
-        for t in range(d.shape[1]):
-            total = down[unit, t] + w0 * d[k0, t] + w1 * d[k1, t] + w2 * d[k2, t] + w3 * d[k3, t]
-            down[unit, t] = slope[unit, t] * total
+        for t in range(rows):
+            slope[unit, t] *= row[0, t] + w0 * d[k0, t] + w1 * d[k1, t] + w2 * d[k2, t] + w3 * d[k3, t]
 
 
 @compiled(**SUMS)

@@ -1,8 +1,8 @@
 """The training loop of a small network, whole: Python is called again after many steps.
 
 A network comes as `layers`, a row each: inputs, units, the activation's place in ACTIVATIONS of fused_network.py,
-where its weights and its bias start in `parameters` and `gradients` (-1 for no bias), and where its three arrays
-(units, rows) start in `work`: values, slopes and dLoss/dz.
+where its weights and its bias start in `parameters` and `gradients` (-1 for no bias), and where its two arrays
+(units, rows) start in `work`: values, and slopes, which dLoss/dz replaces on the way back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def weights_of(layer: Array, numbers: Array) -> Any:
 
 @compiled(**OPTIONS)
 def array_of(layer: Array, which: int, rows: int, work: Array) -> Any:
-    """A layer's values (0), slopes (1) or dLoss/dz (2)."""
+    """A layer's values (0), or its slopes and later dLoss/dz (1)."""
     units, start = layer[1], layer[5] + which * layer[1] * rows
     return work[start : start + units * rows].reshape((units, rows))
 
@@ -60,8 +60,8 @@ def cross_entropy(logits: bool, value: Any, target: Any) -> Any:
 
 
 @compiled(**SUMS)
-def compare(loss: int, share: Any, count: int, p: Array, y: Array, slope: Array, d: Array) -> float:
-    """The loss of the first `count` rows, and d = dLoss/dz, zero in the others.
+def compare(loss: int, share: Any, count: int, p: Array, y: Array, d: Array) -> float:
+    """The loss of the first `count` rows; d, until now the slopes, becomes dLoss/dz, zero in the other rows.
 
     loss: its place in LOSS_NAMES of fused_network.py; share: 1, or 1 / number of elements where it is a mean.
     """
@@ -72,12 +72,12 @@ def compare(loss: int, share: Any, count: int, p: Array, y: Array, slope: Array,
             for t in range(min(count, p.shape[1])):
                 error = p[unit, t] - y[unit, t]
                 total += error * error
-                d[unit, t] = twice * error * slope[unit, t]
+                d[unit, t] *= twice * error
         else:
             for t in range(min(count, p.shape[1])):
                 value, step = cross_entropy(loss == 2, p[unit, t], y[unit, t])
                 total += value
-                d[unit, t] = share * step * slope[unit, t]
+                d[unit, t] *= share * step
     return total * float(share)
 
 
@@ -117,25 +117,23 @@ def loss_of(net: Any, count: int, x: Array, y: Array) -> float:
     layers, omegas, parameters, _, work, loss, share = net
     top = layers[len(layers) - 1]
     p = predict(layers, omegas, parameters, x, work)
-    slope, d = array_of(top, 1, x.shape[1], work), array_of(top, 2, x.shape[1], work)
-    return compare(loss, share, count, p, y, slope, d)
+    return compare(loss, share, count, p, y, array_of(top, 1, x.shape[1], work))
 
 
 @compiled(**OPTIONS)
 def send_back(net: Any, x: Array) -> None:
     """Add a tile's gradients, from the top layer's dLoss/dz down."""
     layers, _, parameters, gradients, work, _, _ = net
-    rows = x.shape[1]
-    for place in range(len(layers) - 1, -1, -1):
-        d = array_of(layers[place], 2, rows, work)
+    rows, top = x.shape[1], len(layers) - 1
+    row = work[len(work) - rows :].reshape((1, rows))
+    for place in range(top, -1, -1):
+        d = array_of(layers[place], 1, rows, work)
+        inputs = array_of(layers[place - 1], 0, rows, work) if place > 0 else x
+        if place < top:
+            weight, _ = weights_of(layers[place + 1], parameters)
+            take_back(weight, array_of(layers[place + 1], 1, rows, work), d, row)
         weight_sum, bias_sum = weights_of(layers[place], gradients)
-        if place == 0:
-            add_gradients(x, d, weight_sum, bias_sum)
-        else:
-            below = layers[place - 1]
-            add_gradients(array_of(below, 0, rows, work), d, weight_sum, bias_sum)
-            weight, _ = weights_of(layers[place], parameters)
-            take_back(weight, d, array_of(below, 1, rows, work), array_of(below, 2, rows, work))
+        add_gradients(inputs, d, weight_sum, bias_sum)
 
 
 def _kept(sources: int) -> Any:
