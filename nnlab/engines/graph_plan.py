@@ -22,6 +22,7 @@ from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
 SOURCES = ("network.cuh", "cluster.cuh", "step.cu")
+FEW_PARAMETERS = 65_536  # below, a block of update_all has 32 of them, as in step.cu
 
 
 class Launch(NamedTuple):
@@ -79,7 +80,8 @@ class StepPlan:
         shared = max(cut.shared_bytes for cut in self.gradient)
         found.append(Launch("gradients", 0, blocks, shared, gradient_seconds(pairs, rows, self.gradient, self.splits)))
         if max(self.splits) > 1:
-            blocks = -(-self.chain.parameters // THREADS) + 1  # one ends the step
+            at_once = 32 if self.chain.parameters < FEW_PARAMETERS else THREADS
+            blocks = -(-self.chain.parameters // at_once) + 1  # one ends the step
             found.append(
                 Launch("update_all", 0, blocks, 4 * THREADS, update_seconds(max(self.splits), self.chain.parameters))
             )

@@ -429,24 +429,36 @@ gradients(float* const* arrays, const float* x, const int* batches, const float*
         if (blockIdx.x == gradient_blocks() - 1) end_step(shared, work, now, losses);
 }
 
-// Adds up the parts of each gradient, a thread a parameter, and makes the update; one more block ends the step.
+// Adds up the parts of each gradient and makes the update; one more block ends the step. Where parameters are few, the
+// eight warps of a block share the parts of 32 of them.
+constexpr int SHARES = PARAMETERS < 65536 ? THREADS / 32 : 1, AT_ONCE = THREADS / SHARES;
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 update_all(float* const* arrays, const float* factors, int* now, float* losses, float* work) {
-    if (blockIdx.x == pieces(PARAMETERS, THREADS)) {
-        SHARED_MEMORY(memory);
-        end_step(reinterpret_cast<float*>(memory), work, now, losses);
+    SHARED_MEMORY(memory);
+    float* shared = reinterpret_cast<float*>(memory);
+    if (blockIdx.x == pieces(PARAMETERS, AT_ONCE)) {
+        end_step(shared, work, now, losses);
         return;
     }
-    const int p = blockIdx.x * THREADS + threadIdx.x;
-    if (p >= PARAMETERS) return;
+    const int p = blockIdx.x * AT_ONCE + threadIdx.x % AT_ONCE, share = threadIdx.x / AT_ONCE;
     int layer = 0;
     while (layer < LAST && p >= begin(layer + 1)) ++layer;
-    int place = p - begin(layer);
-    const float* part = work + parts_at(layer) + place;
     const int splits = SPLIT[layer], apart = parameters(layer);
+    int place = p - begin(layer);
     float sum = 0.0f;
+    if (p < PARAMETERS) {
+        const float* part = work + parts_at(layer) + place;
 #pragma unroll 16
-    for (int s = 0; s < splits; ++s) sum += part[(long long)s * apart];
+        for (int s = share; s < splits; s += SHARES) sum += part[(long long)s * apart];
+    }
+    if constexpr (SHARES > 1) {
+        shared[threadIdx.x] = sum;
+        __syncthreads();
+        sum = 0.0f;
+        for (int s = 0; s < SHARES; ++s) sum += shared[s * AT_ONCE + threadIdx.x % AT_ONCE];
+    }
+    if (p >= PARAMETERS || share > 0) return;
     const int weights = WIDTH[layer] * WIDTH[layer + 1];
     const bool is_bias = place >= weights;
     float* const* its = arrays + (tensor(layer) + is_bias) * ARRAYS;
