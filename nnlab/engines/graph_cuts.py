@@ -38,7 +38,7 @@ DEPTHS = (4, 8, 16, 32, 64, 128, 256)
 
 
 class Cut(NamedTuple):
-    """As in step.cu: the numbers of a product that a block makes, terms at a time, the numbers that a thread makes."""
+    """As in product.cuh: numbers of a product that a block makes, terms at a time, numbers that a thread makes."""
 
     down: int
     across: int
@@ -169,5 +169,5 @@ def update_seconds(splits: int, weights: int) -> float:
 
 
 def _stride(side: int) -> int:
-    """Floats from one term to the next in shared memory, as in step.cu."""
+    """Floats from one term to the next in shared memory, as in product.cuh."""
     return side if side < 4 else side + 4

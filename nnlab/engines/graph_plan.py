@@ -21,7 +21,7 @@ from nnlab.engines.graph_cuts import THREADS, Cut, best_cut, gradient_cuts, grad
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
-SOURCES = ("network.cuh", "cluster.cuh", "step.cu")
+SOURCES = ("network.cuh", "cluster.cuh", "product.cuh", "step.cu")
 FEW_PARAMETERS = 65_536  # below, a block of update_all has 32 of them, as in step.cu
 
 
