@@ -15,10 +15,11 @@ import numpy as np
 
 from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
-from nnlab.engines.fused_gemm import LIMITS, GemmPlan, gemm_plan
+from nnlab.engines.fused_gemm import LIMITS, gemm_plan
+from nnlab.engines.fused_grid import MOST_ROWS, grid_plans
 from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Plan, Run, plans
-from nnlab.engines.fused_tile import TilePlan, tile_plan
+from nnlab.engines.fused_tile import tile_plan
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
@@ -123,31 +124,29 @@ def fused_plans(state: TrainState, x: Array, y: Array, *, products: int) -> list
     if card.capability < OLDEST:
         old, new = (".".join(map(str, capability)) for capability in (card.capability, OLDEST))
         raise EngineCannot(f"the fused engine needs compute capability {new}, {b.home} has {old}: use engine='graph'")
-    found: list[Plan] = []
-    if tile := tile_plan(network, run, card, products=products):
-        found.append(tile)
-    if products == 3:  # the loops compute in float32 proper
-        found += plans(network, run, card)
+    tile = tile_plan(network, run, card, products=products)
     wide = gemm_plan(network, run, card, products=products)
     memory = b.memory()
     free = memory.limit - memory.used
-    if wide and wide.memory_bytes <= free:
-        found.insert(0 if found and _is_slower(found[0], wide) else len(found), wide)
-    if found:
-        return found
+    kernels: list[list[Plan]] = [
+        list(plans(network, run, card)) if products == 3 else [],  # the loops compute in float32 proper
+        list(grid_plans(network, run, card, products=products)),
+        [wide] if wide and wide.memory_bytes <= free else [],
+    ]
+    kernels = sorted((found for found in kernels if found), key=lambda found: found[0].step_seconds)
+    if tile:
+        kernels.insert(0, [tile])
+    if kernels:
+        return [plan for found in kernels for plan in found]
     if wide:
         raise EngineCannot(
             f"the fused engine keeps {wide.memory_bytes / 2**20:,.0f} MiB of activations and sums for {network} on "
             f"{run.rows:,} rows, and {b.home} has {free / 2**20:,.0f} MiB free: take batches of fewer rows"
         )
     raise EngineCannot(
-        f"the fused engine does not fit {network} on {run.rows:,} rows: beyond a few blocks' shared memory it takes "
-        f"{LIMITS}; use engine='graph'"
+        f"the fused engine does not fit {network} on {run.rows:,} rows: beyond a few blocks' shared memory and "
+        f"{MOST_ROWS:,} rows it takes {LIMITS}; use engine='graph'"
     )
-
-
-def _is_slower(plan: Plan, wide: GemmPlan) -> bool:
-    return not isinstance(plan, TilePlan) and plan.step_seconds > wide.step_seconds
 
 
 def _card(backend: str) -> Card:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from nnlab.backends import Array
+from nnlab.backends import Array, backend_of
 from nnlab.backends.cupy_module import ClusterKernel, addresses
 from nnlab.engines.fused import Loop
 from nnlab.engines.fused_cupy_gemm import CupyProducts
 from nnlab.engines.fused_gemm import GemmPlan
+from nnlab.engines.fused_grid import GridPlan
 from nnlab.engines.fused_plan import Plan
 from nnlab.engines.fused_tile import TilePlan
 from nnlab.errors import EngineCannot
@@ -33,15 +34,40 @@ class CupyLoop(Loop):
         x, y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
         self.data: tuple[Any, ...] = (x, y)
         if plan.kernel == "loop_weights":
-            # A column of ones behind the inputs carries the first bias; a row of zeros fills up short batches.
-            padded = xp.zeros((len(x) + 1, plan.input_stride), np.float32)
-            padded[: len(x), : x.shape[1]] = x
-            padded[: len(x), x.shape[1]] = plan.chain.biases[0]
-            self.data = (xp.empty(max(1, plan.memory_floats), np.float32), padded, y, len(x))
+            self.data = (xp.empty(max(1, plan.memory_floats), np.float32), padded_input(plan, x), y, len(x))
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
         table = self.no_rows if rows is None else rows
         self.kernel(self.addresses, *self.data, table, factors, losses, len(losses))
+
+
+class CupyGrid(Loop):
+    """The whole card in one kernel, with a memory of its own for what its blocks tell one another."""
+
+    def __init__(self, plan: GridPlan, state: TrainState, x: Array, y: Array) -> None:
+        self.plan = plan
+        xp = state.model.backend.xp
+        self.kernel = ClusterKernel(
+            plan.source,
+            plan.kernel,
+            blocks=plan.blocks,
+            cluster=plan.cluster,
+            threads=plan.threads,
+            shared_bytes=plan.shared_bytes,
+            together=True,
+        )
+        self.arrays = in_kernel_order(state)
+        self.addresses = addresses(self.arrays)
+        self.memory, self.counts = xp.zeros(plan.workspace, np.float32), xp.zeros(2, np.uint32)
+        self.x, self.y = padded_input(plan, x), xp.ascontiguousarray(y)
+        if plan.products == 1:
+            round_to_tf32(self.x)
+        self.no_rows = xp.zeros(1, np.int32)
+
+    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        table = self.no_rows if rows is None else rows
+        data = (self.memory, self.counts, self.x, self.y, len(self.y))
+        self.kernel(self.addresses, *data, table, factors, losses, len(losses))
 
 
 class CupyTiles(Loop):
@@ -75,6 +101,8 @@ def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> Loop:
     """A plan compiled for this card."""
     if isinstance(plan, GemmPlan):
         return CupyProducts(plan, state, x, y)
+    if isinstance(plan, GridPlan):
+        return CupyGrid(plan, state, x, y)
     return CupyTiles(plan, state, x, y) if isinstance(plan, TilePlan) else CupyLoop(plan, state, x, y)
 
 
@@ -93,6 +121,23 @@ def first_that_runs(candidates: Sequence[Plan], state: TrainState, x: Array, y: 
         b.synchronize()
         return loop
     raise EngineCannot(f"{b.home} does not start the fused engine's kernel ({refused}): use engine='graph'")
+
+
+def padded_input(plan: Plan, x: Array) -> Array:
+    """x in rows of plan.input_stride: a column of ones carries the first bias, rows of zeros fill up batches."""
+    xp = backend_of(x).xp
+    padded = xp.zeros((len(x) + plan.spare_rows, plan.input_stride), np.float32)
+    padded[: len(x), : x.shape[1]] = x
+    if plan.chain.biases[0]:
+        padded[: len(x), x.shape[1]] = 1.0
+    return padded
+
+
+def round_to_tf32(values: Array) -> None:
+    """Round finite numbers, in place, to what the tensor cores keep of them: 10 of the mantissa's 23 bits."""
+    bits = values.view(np.uint32)
+    bits += np.uint32(0x1000)
+    bits &= np.uint32(0xFFFFE000)
 
 
 def in_kernel_order(state: TrainState) -> list[Array]:

@@ -43,6 +43,19 @@ SOURCES = {
         "last.cuh",
         "update.cuh",
     ),
+    "loop_grid": (
+        "network.cuh",
+        "mma.cuh",
+        "cluster.cuh",
+        "async.cuh",
+        "grid_barrier.cuh",
+        "grid_mail.cuh",
+        "grid_operands.cuh",
+        "grid_memory.cuh",
+        "grid_product.cuh",
+        "grid_step.cuh",
+        "loop_grid.cu",
+    ),
 }
 
 
@@ -90,6 +103,11 @@ class Plan:
     def rows(self) -> int:
         """Rows a step takes."""
         return int(self.constants["ROWS"])
+
+    @property
+    def spare_rows(self) -> int:
+        """Rows of zeros that loop_weights needs behind the input."""
+        return 1
 
     @property
     def input_stride(self) -> int:

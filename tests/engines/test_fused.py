@@ -8,6 +8,7 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.engines import engine, fused, fused_tile
+from nnlab.engines.fused_grid import grid_plans
 from nnlab.engines.fused_network import chain
 from nnlab.engines.fused_plan import Card, Run, plans
 from nnlab.engines.fused_tile import tile_plan
@@ -84,11 +85,39 @@ def test_tiles_take_many_steps_in_a_launch(monkeypatch):
     np.testing.assert_allclose(*ends, rtol=1e-5)
 
 
-def test_tf32_refuses_what_the_loops_would_take():
+DISPATCH = chain(network([784, 256, 128, 10], activation="leaky_relu", bias=False))
+
+
+@pytest.mark.parametrize("products", [1, 3])
+@pytest.mark.parametrize("rows", [32, 256, 1024, 4096])
+def test_middling_batches_get_the_whole_card(rows, products):
+    plan = next(grid_plans(DISPATCH, run_of(rows, batched=True, memories=2), H200, products=products))
+    assert (plan.kernel, plan.cluster, plan.blocks, plan.barriers) == ("loop_grid", 4, 120, 3)
+    assert plan.shared_bytes <= H200.shared_bytes
+    assert plan.slice_steps * plan.step_seconds <= 0.1
+    assert "loop_grid(" in plan.source
+    assert ("3xTF32" if products == 3 else "TF32") in str(plan)
+
+
+def test_a_card_without_clusters_gets_blocks_of_their_own():
+    large = Card((8, 0), 232_448, 108)
+    plan = next(grid_plans(DISPATCH, run_of(256), large, products=1))
+    assert (plan.cluster, plan.blocks) == (1, 108)
+    assert not list(grid_plans(DISPATCH, run_of(256), A100, products=1)), "its shared memory is too small"
+
+
+def test_the_whole_card_is_not_for_large_batches_and_wide_layers():
+    assert not list(grid_plans(DISPATCH, run_of(4097), H200, products=1))
+    assert not list(grid_plans(chain(network([4, 2049, 1])), run_of(64), H200, products=1))
+
+
+def test_tf32_takes_small_batches_too():
     b = nnlab.backend("sim")
-    state, (x, y) = state_of(network([6, 64, 1], b)), data(b, 321, 6, 1)
-    with pytest.raises(EngineCannot, match="two or more hidden layers"):
-        engine("fused-tf32").prepare(state, x, y)
+    session = engine("fused-tf32").prepare(state_of(network([6, 64, 1], b)), *data(b, 321, 6, 1))
+    steps = session.loop.plan.slice_steps
+    with b.measure() as receipt:
+        session.advance(2 * steps + 1)
+    assert receipt.by_operation()["loop_grid"] == receipt.launches == 3
 
 
 def test_an_older_card_gets_one_block():
@@ -146,7 +175,7 @@ def refusals(b):
     yield "my_loss", state_of(plain, loss=my_loss), 20
     yield "Odd", state_of(plain, optimizer=Odd()), 20
     yield "layer 2, Activation", state_of(twice), 20
-    yield "does not fit 3-1500-1500-1 on 100 rows", state_of(network([3, 1500, 1500, 1], b)), 100
+    yield "does not fit 3-2100-2100-1 on 100 rows", state_of(network([3, 2100, 2100, 1], b)), 100
 
 
 def test_refuses_by_name_before_anything_runs():
@@ -177,10 +206,10 @@ def test_refuses_an_old_card(monkeypatch):
     ("backend", "sizes", "rows", "chosen"),
     [
         ("sim", [6, 64, 1], 321, "fused"),
-        ("sim", [2, 256, 256, 1], 100, "graph"),
+        ("sim", [2, 256, 256, 1], 100, "fused"),
         ("sim", [2, 20, 20, 1], 20_000, "fused"),
         ("sim", [2, 160, 160, 1], 20_000, "fused"),
-        ("sim", [57, 32, 1], 3_680, "graph"),
+        ("sim", [57, 32, 1], 3_680, "fused"),
         ("numpy", [6, 64, 1], 321, "eager"),
         ("numpy", [2, 64, 64, 1], 5_000, "tiled"),
     ],

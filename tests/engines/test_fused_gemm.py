@@ -109,7 +109,7 @@ def test_few_rows_of_a_small_network_stay_with_the_loops():
 def test_sim_books_every_launch_of_a_step():
     b, ends = nnlab.backend("sim"), []
     for name in ("fused-tf32", "eager"):
-        state, x, y = state_and_data(b, [2, 70, 70, 70, 1], 300)
+        state, x, y = state_and_data(b, [2, 70, 70, 70, 1], 5_000)
         session = engine(name).prepare(state, x, y)
         with b.measure() as receipt:
             session.advance(5)

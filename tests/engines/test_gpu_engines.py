@@ -13,7 +13,7 @@ import nnlab
 from nnlab import nn
 from nnlab.engines import engine, fused_tile
 from nnlab.engines.fused import FusedSession, fused_plans
-from nnlab.engines.fused_cupy import ready
+from nnlab.engines.fused_cupy import first_that_runs
 from nnlab.engines.graph import GraphSession
 from nnlab.engines.graph_cuts import Cut
 from nnlab.engines.graph_plan import step_plan
@@ -78,8 +78,8 @@ def fused_with(kernel, products=3):
     """The fused engine's preparation, held to one of its kernels."""
 
     def prepare(state, x, y):
-        plan = next(plan for plan in fused_plans(state, x, y, products=products) if plan.kernel == kernel)
-        return FusedSession(state, x, y, ready(plan, state, x, y))
+        fitting = [plan for plan in fused_plans(state, x, y, products=products) if plan.kernel == kernel]
+        return FusedSession(state, x, y, first_that_runs(fitting, state, x, y))
 
     return prepare
 
@@ -104,6 +104,8 @@ WAYS = {
     "graph of operations": (graph_of_operations, {"sizes": (5, 12, 9, 2), "rows": 70}),
     "loop_rows": (fused_with("loop_rows"), {"sizes": (5, 12, 9, 2), "rows": 70}),
     "loop_weights": (fused_with("loop_weights"), {"sizes": (21, 36, 70, 10), "rows": 30}),
+    "loop_grid": (fused_with("loop_grid"), {"sizes": (21, 36, 70, 10), "rows": 70}),
+    "loop_grid, many outputs": (fused_with("loop_grid"), {"sizes": (13, 36, 70), "rows": 70}),
     "tile": (fused_with("tile"), {"sizes": (5, 12, 40, 2), "rows": 150}),
     "gemm": (fused_with("gemm"), {"sizes": (3, 70, 130, 2), "rows": 300}),
 }
@@ -137,6 +139,7 @@ def test_against_float64(card, host64, way, activation, loss, optimizer):
     ("way", "batch_size"),
     [
         *[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (None, 1, 7)],
+        *[("loop_grid", size) for size in (None, 1, 40)],
         ("tile", None),
         ("tile", 130),
         ("graph in parts", 130),
@@ -159,6 +162,7 @@ def test_bits_do_not_depend_on_the_cuts(card, way, batch_size):
     ("way", "batch_size"),
     [
         *[(way, size) for way in ("graph", "loop_rows", "loop_weights") for size in (1, 2, 7)],
+        *[("loop_grid", size) for size in (1, 7, 40)],
         ("tile", 130),
         ("gemm", 130),
     ],
@@ -172,7 +176,9 @@ def test_batches_against_float64(card, host64, way, batch_size):
     assert distance(found, reference) < 1e-4
 
 
-@pytest.mark.parametrize(("way", "activation"), [("tile", "tanh"), ("gemm", "tanh"), ("gemm", "sine")])
+@pytest.mark.parametrize(
+    ("way", "activation"), [("tile", "tanh"), ("loop_grid", "tanh"), ("gemm", "tanh"), ("gemm", "sine")]
+)
 def test_tf32_is_near_and_3xtf32_is_nearer(card, host64, way, activation):
     """TF32's one-step gradients within 2e-3, seen through one step of descent; 3xTF32 as good as NumPy's float32."""
     case = {**WAYS[way][1], "activation": activation, "loss": "mse", "optimizer": SGD, "cuts": (1,)}
@@ -191,3 +197,15 @@ def test_wide_networks_of_many_shapes(card, host64, name, sizes):
     found = run(card, engine(name).prepare, **case)
     np.testing.assert_allclose(found[0], reference[0], rtol={"fused": 1e-5, "fused-tf32": 2e-3}[name])
     assert distance(found, reference) < {"fused": 1e-5, "fused-tf32": 2e-3}[name]
+
+
+@pytest.mark.parametrize("rows", [100, 1000, 4000])
+def test_wide_networks_on_the_whole_card(card, host64, rows):
+    """Several groups of rows for a cluster, several tiles for a block, batches that leave a rest."""
+    case = {"sizes": (70, 300, 500, 3), "rows": 4050, "batch_size": rows, "cuts": (1, 4)}
+    case |= {"activation": "tanh", "loss": "mse", "optimizer": Adam}
+    reference = run(host64, engine("eager").prepare, **case)
+    host = run(nnlab.backend("numpy"), engine("eager").prepare, **case)
+    found = run(card, fused_with("loop_grid"), **case)
+    np.testing.assert_allclose(found[0], reference[0], rtol=1e-3)
+    assert distance(found, reference) <= max(4 * distance(host, reference), 2e-6)

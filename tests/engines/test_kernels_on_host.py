@@ -10,7 +10,7 @@ import pytest
 
 import nnlab
 from nnlab import nn
-from nnlab.engines import engine, fused_tile
+from nnlab.engines import engine, fused_grid, fused_tile
 from nnlab.engines.fused import FusedSession
 from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Plan, Run, _rows_plans, _weights_plans
@@ -44,6 +44,13 @@ TILES = [
     ([3, 100, 18, 3], "sigmoid", "linear", "bce_with_logits", Momentum, 70, None, False, 2),
     ([2, 64, 48, 1], "leaky_relu", "linear", "sse", SGD, 64, None, True, 1),
 ]
+GRID = [
+    ([21, 36, 10], "leaky_relu", "linear", "sse", SGD, 40, None, False, 2),
+    ([5, 40, 70, 3], "tanh", "linear", "mse", Adam, 20, None, True, 1),
+    ([3, 9, 70, 2], "tanh", "linear", "mse", Momentum, 270, None, True, 1),
+    ([13, 33, 40, 35], "sine", "linear", "bce_with_logits", Momentum, 60, 19, True, 4),
+    ([6, 9], "relu", "sigmoid", "bce", Adam, 33, 17, True, 2),
+]
 
 
 def state_and_data(case, backend):
@@ -74,6 +81,9 @@ def plan_of(case, state, kernel, products=3) -> Plan:
     card = Card((9, 0), 232_448, case[-1])
     if kernel == "tile":
         return tile_plan(chain(state.model), run, card, products=products)
+    if kernel == "loop_grid":
+        two_clusters = card._replace(multiprocessors=2 * case[-1])
+        return fused_grid.grid_plan(chain(state.model), run, two_clusters, case[-1], products)
     make = _rows_plans if kernel == "loop_rows" else lambda *given: _weights_plans(*given, threads=64)
     return next(plan for plan in make(chain(state.model), run, card) if plan.cluster <= case[-1])
 
@@ -82,6 +92,7 @@ CASES = [
     *[("loop_rows", case) for case in ROWS],
     *[("loop_weights", case) for case in WEIGHTS],
     *[("tile", case) for case in TILES],
+    *[("loop_grid", case) for case in GRID],
 ]
 
 

@@ -1,5 +1,5 @@
-// All blocks of the card wait for one another, and then see what any of them wrote before. The count only ever grows: `target` is
-// what it will be when all have come.
+// All blocks of the card wait for one another, and then see what any of them wrote before. The count only ever grows:
+// `target` is what it will be when all have come.
 struct GridBarrier {
     unsigned* count;
     unsigned target;

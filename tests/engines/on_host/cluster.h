@@ -24,7 +24,7 @@ using std::min;
 #define blockIdx (Index{fibers[current].block})
 
 #ifndef BLOCKS
-#define BLOCKS CLUSTER
+#define BLOCKS CLUSTER  // as many as there are, in clusters of CLUSTER
 #endif
 
 struct Index { int x; };
@@ -40,7 +40,7 @@ constexpr size_t STACK = 64 * 1024;
 constexpr int HEAD_START = 30;  // turns that a block has before another one may go on
 static std::vector<Fiber> fibers;
 static std::vector<std::unique_ptr<unsigned char[]>> block_memory;
-static std::vector<Barrier> block_barriers, warp_barriers;
+static std::vector<Barrier> block_barriers, warp_barriers, cluster_barriers;
 static Barrier all;
 static std::vector<float> lanes;
 static int current;
@@ -55,7 +55,7 @@ static void wait_at(Barrier& barrier, int members) {
     while (barrier.passed == round) swapcontext(&fibers[current].context, &scheduler);
 }
 static void __syncthreads() { wait_at(block_barriers[fibers[current].block], THREADS); }
-static void cluster_barrier() { wait_at(all, THREADS * CLUSTER); }
+static void cluster_barrier() { wait_at(cluster_barriers[fibers[current].block / CLUSTER], THREADS * CLUSTER); }
 static float __shfl_xor_sync(unsigned, float value, int offset) {
     const int warp = current / 32, lane = current % 32;
     lanes[current] = value;
@@ -74,9 +74,11 @@ static float __uint_as_float(unsigned bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-static void mail(float* place, int block, float value) {
-    const auto offset = reinterpret_cast<unsigned char*>(place) - block_memory[fibers[current].block].get();
-    memcpy(block_memory[block].get() + offset, &value, sizeof value);
+template <typename Value>
+static void mail(Value* place, int block, Value value) {
+    const int mine = fibers[current].block, theirs = mine / CLUSTER * CLUSTER + block;
+    const auto offset = reinterpret_cast<unsigned char*>(place) - block_memory[mine].get();
+    memcpy(block_memory[theirs].get() + offset, &value, sizeof value);
 }
 
 // Run body() as every thread of all blocks. Shared memory begins as NaN, as good as never written.
@@ -89,6 +91,7 @@ static void launch(void (*body)(), unsigned seed) {
     kernel = body;
     fibers = std::vector<Fiber>(THREADS * BLOCKS);
     block_barriers.assign(BLOCKS, {});
+    cluster_barriers.assign(BLOCKS / CLUSTER, {});
     warp_barriers.assign(THREADS * BLOCKS / 32, {});
     all = {};
     lanes.assign(THREADS * BLOCKS, 0.0f);

@@ -19,8 +19,11 @@ ENTRIES = {
     "given.factors, given.losses, given.steps);",
     "tile": "tile(given.arrays, given.memories, given.counts, given.x, given.y, given.rows, given.factors, "
     "given.losses, given.steps);",
+    "loop_grid": "loop_grid(given.arrays, given.memories, given.counts, given.x, given.y, given.all_rows, given.rows, "
+    "given.factors, given.losses, given.steps);",
 }
-STOOD_IN = ("cluster.cuh", "grid_barrier.cuh", "async.cuh")
+STOOD_IN = ("cluster.cuh", "grid_barrier.cuh", "grid_mail.cuh", "async.cuh")
+SHIMS = {"tile": ("cluster.h", "tensor.h"), "loop_grid": ("cluster.h", "tensor.h", "mail.h")}
 ENTRY = """
 struct Given {
     float* const* arrays; float* memories; const float *x, *y; int all_rows; const int* rows; const float* factors;
@@ -49,8 +52,7 @@ def compiled(plan, folder):
     files = [name for name in SOURCES[plan.kernel] if name not in STOOD_IN]
     kernel = "".join((KERNELS / name).read_text("utf-8") for name in files)
     program = folder / "kernel.cpp"
-    shims = ("cluster.h", "tensor.h") if plan.kernel == "tile" else ("cluster.h",)
-    shim = "".join(f'#include "{HERE / name}"\n' for name in shims)
+    shim = "".join(f'#include "{HERE / name}"\n' for name in SHIMS.get(plan.kernel, ("cluster.h",)))
     program.write_text(plan.sizes + shim + kernel + ENTRY.replace("CALL", ENTRIES[plan.kernel]), "utf-8")
     library = folder / "kernel.so"
     command = ["g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-o", library, program]
@@ -68,12 +70,13 @@ class HostLoop(Loop):
         self.addresses = (ctypes.c_void_p * len(self.arrays))(*(array.ctypes.data for array in self.arrays))
         self.memories = np.full(plan.memory_floats + 1, np.nan, np.float32)
         self.counts = np.zeros(2, np.uint32)
-        if plan.kernel == "tile":
+        if plan.kernel in ("tile", "loop_grid"):
             self.memories = np.zeros(plan.workspace, np.float32)
-        if plan.kernel == "loop_weights":
-            self.x = np.zeros((len(x) + 1, plan.input_stride), np.float32)
-            self.x[:-1, : x.shape[1]] = x
-            self.x[:-1, x.shape[1]] = plan.chain.biases[0]
+        if plan.kernel in ("loop_weights", "loop_grid"):
+            self.x = np.zeros((len(x) + plan.spare_rows, plan.input_stride), np.float32)
+            self.x[: len(x), : x.shape[1]] = x
+            if plan.chain.biases[0]:
+                self.x[: len(x), x.shape[1]] = 1.0
 
     def launch(self, losses, factors, rows):
         rows = np.zeros(1, np.int32) if rows is None else np.ascontiguousarray(rows)
