@@ -92,7 +92,8 @@ DISPATCH = chain(network([784, 256, 128, 10], activation="leaky_relu", bias=Fals
 @pytest.mark.parametrize("rows", [32, 256, 1024, 4096])
 def test_middling_batches_get_the_whole_card(rows, products):
     plan = next(grid_plans(DISPATCH, run_of(rows, batched=True, memories=2), H200, products=products))
-    assert (plan.kernel, plan.cluster, plan.blocks, plan.barriers) == ("loop_grid", 4, 120, 3)
+    assert (plan.kernel, plan.barriers) == ("loop_grid", 3)
+    assert plan.blocks == {1: 132, 2: 132, 4: 120, 8: 120}[plan.cluster], "as many as an H200 takes at once"
     assert plan.shared_bytes <= H200.shared_bytes
     assert plan.slice_steps * plan.step_seconds <= 0.1
     assert "loop_grid(" in plan.source

@@ -12,6 +12,9 @@ __device__ inline void copy_quads(float* to, const float* from) {
     }
 }
 
+// The same for one time 16 bytes.
+__device__ inline void copy16(float* to, const float* from) { copy_quads<1, 0, 0>(to, from); }
+
 // Everything copied since the last call is one group.
 __device__ inline void end_of_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
