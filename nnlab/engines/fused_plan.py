@@ -14,8 +14,10 @@ MOST_ROWS_WEIGHTS = 32  # rows a step that loop_weights takes
 MOST_THREADS = 1024
 MOST_STEPS = 8_192  # a launch: more would only lengthen the tables of rates
 SLICE_SECONDS = 0.025
-WAIT = 0.3e-6  # seconds, H200
-BLOCK_RATE = 80e9  # operations a second of one block, H200
+# Fitted to steps of 3.85 us (6-64-1 on 321 rows), 5.40 and 22.5 us (784-256-128-10 on 1 and 32 rows) on an H200; see
+# data/recordings/steps-h200.json.
+WAIT = 0.53e-6  # seconds
+BLOCK_RATE = {"loop_rows": 100e9, "loop_weights": 155e9}  # operations a second of one block
 KERNELS = Path(__file__).with_name("kernels")
 SOURCES = {
     "loop_rows": ("network.cuh", "cluster.cuh", "loop_rows.cu"),
@@ -119,7 +121,7 @@ class Plan:
         """What a step takes on an H200, roughly: each wait of a block or the cluster, and the arithmetic."""
         layers = len(self.chain.biases)
         arithmetic = 6.0 * self.rows * self.chain.parameters
-        return WAIT * (2 * layers + self.barriers) + arithmetic / (self.cluster * BLOCK_RATE)
+        return WAIT * (2 * layers + self.barriers) + arithmetic / (self.cluster * BLOCK_RATE[self.kernel])
 
     @property
     def slice_steps(self) -> int:

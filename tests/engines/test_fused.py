@@ -210,7 +210,7 @@ def test_refuses_an_old_card(monkeypatch):
         ("sim", [2, 256, 256, 1], 100, "fused"),
         ("sim", [2, 20, 20, 1], 20_000, "fused"),
         ("sim", [2, 160, 160, 1], 20_000, "fused"),
-        ("sim", [57, 32, 1], 3_680, "fused"),
+        ("sim", [57, 32, 1], 3_680, "graph"),
         ("numpy", [6, 64, 1], 321, "eager"),
         ("numpy", [2, 64, 64, 1], 5_000, "tiled"),
     ],
