@@ -8,7 +8,7 @@ import pytest
 
 from nnlab.cli import main
 from nnlab.lessons import figures
-from nnlab.lessons.recorded import growth
+from nnlab.lessons.recorded import growth, recording
 
 
 def test_memory_follows_the_tile():
@@ -17,6 +17,13 @@ def test_memory_follows_the_tile():
     assert found["data_bytes"] == 512 * 512 * 3 * 4
     assert found["bytes"] < 3 * found["data_bytes"] + 32 * 2**20
     assert found["peak_bytes"] > found["bytes"] > 0
+
+
+def test_sixteen_million_rows_took_less_than_a_gigabyte_and_a_half():
+    """As recorded; making it again takes half a minute and more."""
+    large = recording("growth-cpu")["large"]
+    assert large["side"] == 4096
+    assert large["data_bytes"] < large["peak_bytes"] < 1.5e9
 
 
 @pytest.mark.slow
