@@ -10,11 +10,12 @@ from nnlab.engines.fused import Fused, fused_plans
 from nnlab.engines.fused_network import chain
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.graph_plan import step_plan
-from nnlab.engines.tiled import TILE_BYTES, Tiled
+from nnlab.engines.tiled import Tiled
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
 LONG_RUN = 20_000  # steps, each some 100 us shorter in a compiled loop, pay for loading Numba and for most compiling
+EAGER_UP_TO = 512 * 1024  # bytes of the widest layer's output, from where tiles over the cores gain more than they cost
 CLEARLY_SMALL = 1_000_000  # rows times weights, up to which the compiled loop is ahead of NumPy whatever the widths
 # A replay against its kernels' estimates, seen on an H200 with 784-256-128-10 on 1, 32, 256 and 1,024 rows: 16.0, 21.9,
 # 28.3 and 62.2 us for estimates of 10.3, 13.4, 21.2 and 47.0.
@@ -54,7 +55,7 @@ def _on_the_host(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
         return Tiled(), f"{left:,} steps of {chain(state.model)} on {rows:,} rows are worth a compiled loop"
     widest = max(value.shape[-1] for value in state.model.parameters.values())
     nbytes = rows * widest * state.model.backend.dtype.itemsize
-    if nbytes <= TILE_BYTES:
+    if nbytes <= EAGER_UP_TO:
         return Eager(), f"the widest layer's {nbytes:,} bytes fit the processor's cache"
     try:
         Tiled().prepare(state, x, y)

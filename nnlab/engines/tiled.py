@@ -27,7 +27,7 @@ from nnlab.nn.losses import LOSSES, Loss, sse
 from nnlab.nn.sequential import Sequential
 from nnlab.optim import TrainState
 
-TILE_BYTES = 512 * 1024  # of the widest layer's output: half of a core's second-level cache, where that is 1 MB
+TILE_BYTES = 1024 * 1024  # of the widest layer's output: more would leave the caches, less means more calls a row
 LEAST = 64  # rows a tile
 
 

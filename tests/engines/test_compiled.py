@@ -12,7 +12,7 @@ import nnlab
 from nnlab import nn
 from nnlab.engines import Tiled, compiled, engine
 from nnlab.engines.small import SmallSession
-from nnlab.engines.tiled import TiledSession
+from nnlab.engines.tiled import TILE_BYTES, TiledSession
 from nnlab.errors import DivergenceError
 from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Momentum, TrainState, constant
@@ -171,7 +171,7 @@ def test_every_thread_gets_as_many_tiles(rows, threads):
     tiles = -(-rows // session.tile)
     assert len(session.workers) == threads
     assert tiles % threads == 0
-    assert session.tile * 128 * 4 <= 512 * 1024
+    assert session.tile * 128 * 4 <= TILE_BYTES
     assert rows - (tiles - 1) * session.tile > 0.9 * session.tile  # the last tile is nearly as large as the others
 
 
