@@ -11,9 +11,8 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.cli import main
-from nnlab.errors import DataFileError
 from nnlab.images import psnr, render
-from nnlab.lessons.recorded import cub, first_recorded, label, quality, recording, sweep, thumbnails
+from nnlab.lessons.recorded import cub, label, quality, recording, sweep, thumbnails
 from nnlab.training import constant, load_checkpoint
 
 
@@ -57,12 +56,6 @@ def test_a_painter_draws_what_was_recorded(name):
     host = nnlab.backend("numpy")
     drawn = render(cub.painter(name, host), 200, 200, backend=host)
     assert psnr(cub.cub(200), drawn, data_range=1.0) == pytest.approx(recording(name)["trained_db"][-1], abs=0.05)
-
-
-def test_the_first_name_that_has_been_recorded_is_taken():
-    assert first_recorded("cub-nobody", "cub-diary", "cub-pyramid64") == "cub-diary"
-    with pytest.raises(DataFileError, match="cub-none"):
-        first_recorded("cub-nobody", "cub-none")
 
 
 def test_the_cub_is_ink_on_paper():

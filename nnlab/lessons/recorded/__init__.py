@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from nnlab.datasets import data_path
-from nnlab.errors import DataFileError
 
 
 def recording(name: str) -> dict[str, Any]:
@@ -16,18 +15,6 @@ def recording(name: str) -> dict[str, Any]:
     """
     read: dict[str, Any] = json.loads(data_path(f"recordings/{name}.json").read_text(encoding="utf-8"))
     return read
-
-
-def first_recorded(*names: str) -> str:
-    """The first of these names that has been recorded. Raises DataFileError where none has."""
-    for name in names[:-1]:
-        try:
-            data_path(f"recordings/{name}.json")
-        except DataFileError:
-            continue
-        return name
-    data_path(f"recordings/{names[-1]}.json")
-    return names[-1]
 
 
 def label(record: dict[str, Any]) -> str:
