@@ -65,7 +65,6 @@ RUNS = {
     "diary-all": dataclasses.replace(_SHORT, init="xavier", bias=0.0, unit=False, start=0.3),
     "pyramid64": Run(64, 200_000),
     "pyramid64-long": Run(64, 1_200_000),
-    "pyramid64-adam": Run(64, 60_000, loss="bce_with_logits", optimizer="adam", start=3e-3),
 }
 
 
