@@ -14,7 +14,7 @@ enum Part { WEIGHTS, ROUNDED, VALUES, SLOPES, DELTAS, TERMS, SPARE };
 __host__ __device__ constexpr int size(Part part, int l) {
     switch (part) {
         case WEIGHTS: return l < LAYERS ? ARRAYS * value_stride(l) * delta_stride(l + 1) : 0;  // layer l, its memories
-        case ROUNDED: return l < LAYERS && PRODUCTS == 1 ? value_stride(l) * delta_stride(l + 1) : 0;  // layer l, to TF32
+        case ROUNDED: return l < LAYERS && PRODUCTS == 1 ? value_stride(l) * delta_stride(l + 1) : 0;  // to TF32
         case VALUES: return l > 0 && l < LAYERS ? TALL * value_stride(l) : 0;
         case SLOPES: return l > 0 && l < LAYERS && keeps_slope(l) ? TALL * value_stride(l) : 0;
         case DELTAS: return l > 0 ? TALL * delta_stride(l) : 0;

@@ -27,7 +27,7 @@ __device__ inline Quad read(const float* place) { return *reinterpret_cast<const
 
 using Registers = float[4][4];  // a lane's share of a strip: [line][k]
 
-// What is kept of a number that products will read. TF32 is rounded once, where it is made, instead of in every product.
+// What is kept of a number that products will read. TF32 is rounded once, where it is made, not in every product.
 __device__ inline float as_operand(float v) { return PRODUCTS == 1 ? __uint_as_float(Split(v).high) : v; }
 
 // The tensor cores drop what does not fit into TF32; for 3xTF32 that is the low part.

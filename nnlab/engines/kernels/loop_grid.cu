@@ -5,14 +5,16 @@
 //   rows        a cluster takes its own rows through all other layers, forward, loss and back, a layer at a time
 //   gradients   of all weights, each with its update: tiles dealt out over the card again
 //
-// Constants beside those of network.cuh and mma.cuh: BLOCKS, at most; FIRST_CUT, GRADIENT_CUTS (one a layer): how a product is
-// dealt out, {tiles down, tiles across, blocks that share in k}; HEIGHT: groups of 32 rows that a cluster takes at once;
-// FORWARD_ACROSS, BACK_ACROSS (one a layer): tiles across of the products in between; WORKSPACE, floats in device memory.
+// A last layer of up to 32 outputs is taken by one block, 32 rows at a time, there and back.
+//
+// Constants beside those of network.cuh and mma.cuh: BLOCKS; FIRST_CUT and GRADIENT_CUTS (one a layer), how a product is
+// dealt out: {tiles down, tiles across, blocks that share in k}; HEIGHT, of the groups of rows that a cluster takes, in
+// tiles; FORWARD_ACROSS and BACK_ACROSS (one a layer), tiles across of the products in between; WORKSPACE, floats in
+// device memory.
 
 struct Cut { int down, across, sharers; };
 __device__ constexpr Cut FIRST = FIRST_CUT, GRADIENT_CUT[] = {GRADIENT_CUTS};
 __device__ constexpr int FORWARD[] = {FORWARD_ACROSS}, BACK[] = {BACK_ACROSS};
-
 
 // ---- Products: operands, what to read ahead, what to do with the sums. `where`: a task, or a tile's two numbers.
 
