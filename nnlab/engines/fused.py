@@ -2,9 +2,9 @@
 
 Small networks fit into the shared memory of a few neighbouring multiprocessors, which run the whole training loop:
 `kernels/loop_rows.cu` deals the rows out over the blocks, `kernels/loop_weights.cu` the weights. Dense networks on
-batches of some ten to some thousand rows run their training loop on the whole card, `kernels/loop_grid.cu`. Networks on
-the many pixels of a picture keep the whole card busy: up to 128 wide in one kernel, `kernels/tile.cu`, and wider or with sines
-with two launches a layer and a few more, `kernels/gemm.cu`. Plans choose among them.
+batches of some ten to some thousand rows run it on the whole card: `kernels/loop_grid.cu`. Networks on the many pixels
+of a picture keep the whole card busy: up to 128 wide in one kernel, `kernels/tile.cu`, and wider or with sines with two
+launches a layer and a few more, `kernels/gemm.cu`. Plans choose among them.
 A slice is short, so that Ctrl-C, logs and a display wait a tenth of a second at most.
 """
 

@@ -27,8 +27,8 @@ struct Product {
         if (which < TILES_DOWN * TILES_ACROSS) run(which % TILES_DOWN, which / TILES_DOWN, parts, queue, box, rest...);
     }
 
-    // For every four finished sums in M x N: fetch(m, n) reads what will be wanted, long before work(m, n, sums, fetched)
-    // is called.
+    // For every four finished sums in M x N: fetch(m, n) reads what will be wanted, long before
+    // work(m, n, sums, fetched) is called.
     template <typename A, typename B, typename Fetch, typename Work>
     __device__ static void run(int tile_down, int tile_across, Quad* parts, float* queue, Mailbox& box,
                                const A& a, const B& b, Fetch fetch, Work work) {

@@ -7,8 +7,8 @@
 //
 // A last layer of up to 32 outputs is taken by one block, 32 rows at a time, there and back.
 //
-// Constants beside those of network.cuh and mma.cuh: BLOCKS; FIRST_CUT and GRADIENT_CUTS (one a layer), how a product is
-// dealt out: {tiles down, tiles across, blocks that share in k}; HEIGHT, of the groups of rows that a cluster takes, in
+// Constants beside those of network.cuh and mma.cuh: BLOCKS; FIRST_CUT and GRADIENT_CUTS (one a layer), how a product
+// is dealt out: {tiles down, tiles across, blocks that share in k}; HEIGHT, of the groups of rows that a cluster takes, in
 // tiles; FORWARD_ACROSS and BACK_ACROSS (one a layer), tiles across of the products in between; WORKSPACE, floats in
 // device memory.
 
@@ -30,7 +30,8 @@ using GradientSums = Product<units(L), WIDTH[L + 1], TALL, GRADIENT_CUT[L].down,
 template <int L, typename... Where>
 __device__ inline void forward(Step& step, Where... where) {
     ForwardSums<L>::run(
-        where..., step.block.parts, step.block.queue, step.block.box, along(step.values<L>()), beside(step.weights<L>()),
+        where..., step.block.parts, step.block.queue, step.block.box, along(step.values<L>()),
+        beside(step.weights<L>()),
         [&](int row, int unit) { return L == LAST ? step.fetch_targets(row, unit) : Quad(); },
         [&](int row, int unit, const Quad& z, const Quad& target) {
             if constexpr (L == LAST) step.lose_quad(row, unit, z, target);
@@ -41,7 +42,8 @@ __device__ inline void forward(Step& step, Where... where) {
 template <int L>  // the deltas of level L from those behind layer L
 __device__ inline void back(Step& step, int down, int across) {
     BackSums<L>::run(
-        down, across, step.block.parts, step.block.queue, step.block.box, along(step.deltas<L + 1>()), along(step.weights<L>()),
+        down, across, step.block.parts, step.block.queue, step.block.box, along(step.deltas<L + 1>()),
+        along(step.weights<L>()),
         [&](int row, int unit) { return step.fetch_slopes<L>(row, unit); },
         [&](int row, int unit, const Quad& sum, const Quad& known) { step.put_deltas<L>(row, unit, sum, known); });
 }
@@ -49,7 +51,8 @@ __device__ inline void back(Step& step, int down, int across) {
 template <int L>
 __device__ inline void gradient(Step& step, int task) {
     GradientSums<L>::run(
-        task, step.block.parts, step.block.queue, step.block.box, beside(step.values<L>()), beside(step.deltas<L + 1>()),
+        task, step.block.parts, step.block.queue, step.block.box, beside(step.values<L>()),
+        beside(step.deltas<L + 1>()),
         [&](int unit, int n) { return step.fetch_parameters<L>(unit, n); },
         [&](int unit, int n, const Quad& sum, const Parameters& p) { step.put_parameters<L>(unit, n, sum, p); });
 }
