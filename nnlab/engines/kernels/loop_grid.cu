@@ -8,8 +8,8 @@
 // A last layer of up to 32 outputs is taken by one block, 32 rows at a time, there and back.
 //
 // Constants beside those of network.cuh and mma.cuh: BLOCKS; FIRST_CUT and GRADIENT_CUTS (one a layer), how a product
-// is dealt out: {tiles down, tiles across, blocks that share in k}; HEIGHT, of the groups of rows that a cluster takes, in
-// tiles; FORWARD_ACROSS and BACK_ACROSS (one a layer), tiles across of the products in between; WORKSPACE, floats in
+// is dealt out: {tiles down, tiles across, blocks that share in k}; HEIGHT, of the groups of rows that a cluster takes,
+// in tiles; FORWARD_ACROSS and BACK_ACROSS (one a layer), tiles across of the products in between; WORKSPACE, floats in
 // device memory.
 
 struct Cut { int down, across, sharers; };
