@@ -14,8 +14,9 @@ CHUNK = 16  # steps of k taken at once
 BARRIER_SECONDS = 0.7e-6  # of all blocks, and of a cluster
 TILE_SECONDS = 1.1e-6  # until a tile's first operands are there, and from the last product to the numbers in memory
 SHARING_SECONDS = 0.55e-6  # more, where blocks share a sum
-STRIP_SECONDS = 64e-9  # to copy one strip, 2 KB, into a block
-CHUNK_SECONDS = {1: 0.4e-6, 3: 0.8e-6}  # to multiply a chunk in each of a block's warps, by products
+STRIP_SECONDS = 56e-9  # to copy one strip, 2 KB, into a block
+CHUNK_SECONDS = {1: 0.25e-6, 3: 0.65e-6}  # to multiply a chunk in each of a block's warps, by products
+HIDDEN = 0.7  # the share of the shorter of these two that the longer one hides
 NARROW_SECONDS = 0.7e-6  # the way back through a last layer of few outputs
 
 
@@ -51,7 +52,8 @@ class Sums(NamedTuple):
         chunks = divided_up(divided_up(self.k, CHUNK), slices * cut.sharers)
         copying = (cut.down + cut.across) * slices * STRIP_SECONDS
         sharing = SHARING_SECONDS if cut.sharers > 1 else 0.0
-        return TILE_SECONDS + sharing + chunks * max(copying, CHUNK_SECONDS[products])
+        shorter, longer = sorted((copying, CHUNK_SECONDS[products]))
+        return TILE_SECONDS + sharing + chunks * (longer + (1 - HIDDEN) * shorter)
 
 
 class Deal(NamedTuple):
@@ -63,9 +65,9 @@ class Deal(NamedTuple):
 
 
 def deal(phase: list[Sums], cluster: int, clusters: int, products: int) -> Deal:
-    """The cheapest way found: each product's cut is tried against those of the others, until none gets better."""
-    start = tuple(Cut(1, 1, 1) for _ in phase)
-    found = _dealt(phase, start, cluster, clusters, products)
+    """The cheapest way found: from the best cut for all alike, each product's own is tried, until none gets better."""
+    alike = [(cut,) * len(phase) for cut in _cuts(cluster)]
+    found = min(_dealt(phase, cuts, cluster, clusters, products) for cuts in alike)
     while True:
         best = found
         for place in range(len(phase)):
@@ -82,8 +84,9 @@ def _dealt(phase: list[Sums], cuts: tuple[Cut, ...], cluster: int, clusters: int
     loads, at = [0.0] * clusters, 0
     for sums, cut in zip(phase, cuts, strict=True):
         tasks, cost = sums.tasks(cut, cluster), sums.seconds(cut, products)
-        for i in range(tasks):
-            loads[(at + i) % clusters] += cost
+        rounds, rest = divmod(tasks, clusters)
+        for i in range(clusters):
+            loads[(at + i) % clusters] += (rounds + (i < rest)) * cost
         at += tasks
     return Deal(max(loads), sum(loads), cuts)
 
