@@ -24,7 +24,8 @@ MODULES = {"torch": "torch_peers", "jax": "jax_peers", "cupy": "cupy_port", "skl
 PACKAGES = ("nnlab", "numpy", "torch", "jax", "scikit-learn", "cupy-cuda12x", "cupy-cuda13x", "numba")
 THREAD_LIMITS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 SAMPLE_SECONDS = 0.05  # that one turn should take
-PAUSE_SECONDS = 0.05  # before a turn: the threads of whoever went before wait busily for a while
+# Before a turn on the CPU: the threads of whoever went before wait busily for a while, OpenBLAS's a tenth of a second.
+PAUSE_SECONDS = {"cpu": 0.25, "gpu": 0.0}
 # Operations a second at a card's full clock: float32 by its data sheet, TF32 as tensor cores were seen to run.
 CARD_RATES = {"H200": {"float32": 67e12, "TF32": 315e12}}
 
@@ -62,7 +63,7 @@ def measure(job: Job, device: str, everyone: Field, rounds: int, say: Callable[[
         ready[name] = contestant
         record["contestants"][name] = {"distance": distance}
     for what in ("train", "forward"):
-        for name, seconds in _in_turns(ready, what, rounds).items():
+        for name, seconds in _in_turns(ready, what, rounds, PAUSE_SECONDS[device]).items():
             record["contestants"][name][what] = seconds
     return record
 
@@ -74,7 +75,7 @@ def floors(job: Job, device: str) -> dict[str, float]:
     return {precision: job.operations / rate for precision, rate in rates.items()}
 
 
-def _in_turns(ready: dict[str, Contestant], what: str, rounds: int) -> dict[str, list[float]]:
+def _in_turns(ready: dict[str, Contestant], what: str, rounds: int, pause: float) -> dict[str, list[float]]:
     """Seconds a step, a sample per round; within a round everyone has a turn, so a slow spell hits all alike."""
     steps: dict[str, int] = {}
     for name, contestant in ready.items():
@@ -90,7 +91,7 @@ def _in_turns(ready: dict[str, Contestant], what: str, rounds: int) -> dict[str,
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, count in steps.items():
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(pause)
             if count > 1:
                 _sample(ready[name], what, 1)
             seconds[name].append(_sample(ready[name], what, count) / count)

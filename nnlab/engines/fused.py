@@ -18,8 +18,8 @@ from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.fused_gemm import LIMITS, gemm_plan
 from nnlab.engines.fused_grid import MOST_ROWS, grid_plans
-from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
-from nnlab.engines.fused_plan import Card, Plan, Run, plans
+from nnlab.engines.fused_network import chain
+from nnlab.engines.fused_plan import Card, Plan, plans, run_of
 from nnlab.engines.fused_tile import tile_plan
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
@@ -111,14 +111,7 @@ def fused_plans(state: TrainState, x: Array, y: Array, *, products: int) -> list
     if b.dtype != np.float32:
         raise EngineCannot(f"the fused engine computes in float32, not {b.dtype}: use engine='graph' or 'eager'")
     network = chain(model)
-    run = Run(
-        rows=state.batch_size or len(x),
-        batched=state.batch_size is not None,
-        loss=loss_number(state.loss),
-        optimizer=optimizer_number(state.optimizer),
-        memories=len(state.optimizer.memories),
-        settings=optimizer_settings(state.optimizer),
-    )
+    run = run_of(state, x)
     if max(x.size, y.size) >= 2**31:
         raise EngineCannot(f"the fused engine counts in 32 bits; x and y hold {x.size:,} and {y.size:,} numbers")
     card = _card(b.name)

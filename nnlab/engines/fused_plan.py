@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from nnlab.engines.fused_network import ACTIVATIONS, Chain
+from nnlab.backends import Array
+from nnlab.engines.fused_network import ACTIVATIONS, Chain, loss_number, optimizer_number, optimizer_settings
+from nnlab.optim import TrainState
 
 MOST_ROWS_TILE = 128  # rows that a block of loop_rows takes through the network at once
 MOST_ROWS_WEIGHTS = 32  # rows a step that loop_weights takes
 MOST_THREADS = 1024
 MOST_STEPS = 8_192  # a launch: more would only lengthen the tables of rates
 SLICE_SECONDS = 0.025
-# Fitted to steps of 3.85 us (6-64-1 on 321 rows), 5.40 and 22.5 us (784-256-128-10 on 1 and 32 rows) on an H200; see
-# data/recordings/steps-h200.json.
+# Fitted to steps of 3.85 us (6-64-1 on 321 rows), 5.40 and 22.5 us (784-256-128-10 on 1 and 32 rows) on an H200; the
+# first two stand in data/recordings/steps-h200.json.
 WAIT = 0.53e-6  # seconds
 BLOCK_RATE = {"loop_rows": 100e9, "loop_weights": 155e9}  # operations a second of one block
 KERNELS = Path(__file__).with_name("kernels")
@@ -83,6 +85,18 @@ class Run(NamedTuple):
     optimizer: int
     memories: int
     settings: dict[str, float]
+
+
+def run_of(state: TrainState, x: Array) -> Run:
+    """What a run on x asks of the kernels. Raises EngineCannot for a loss or an optimiser they do not know."""
+    return Run(
+        rows=state.batch_size or len(x),
+        batched=state.batch_size is not None,
+        loss=loss_number(state.loss),
+        optimizer=optimizer_number(state.optimizer),
+        memories=len(state.optimizer.memories),
+        settings=optimizer_settings(state.optimizer),
+    )
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines.fused_network import Chain, chain, loss_number, optimizer_number, optimizer_settings
-from nnlab.engines.fused_plan import KERNELS, Run, constants
+from nnlab.engines.fused_network import Chain, chain
+from nnlab.engines.fused_plan import KERNELS, Run, constants, run_of
 from nnlab.engines.graph_cuts import THREADS, Cut, best_cut, gradient_cuts, gradient_seconds, update_seconds
 from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
@@ -120,19 +120,9 @@ def step_plan(state: TrainState, x: Array) -> StepPlan | None:
     if state.model.backend.dtype != np.float32:
         return None
     try:
-        network = chain(state.model)
-        loss, optimizer = loss_number(state.loss), optimizer_number(state.optimizer)
+        return plan_of(chain(state.model), run_of(state, x))
     except EngineCannot:
         return None
-    run = Run(
-        rows=state.batch_size or len(x),
-        batched=state.batch_size is not None,
-        loss=loss,
-        optimizer=optimizer,
-        memories=len(state.optimizer.memories),
-        settings=optimizer_settings(state.optimizer),
-    )
-    return plan_of(network, run)
 
 
 def plan_of(network: Chain, run: Run) -> StepPlan:

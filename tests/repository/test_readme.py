@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.steps.jobs import JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -60,6 +63,22 @@ def test_the_readmes_code_runs(code: str) -> None:
     answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout
+
+
+def test_the_speed_table_says_what_was_recorded() -> None:
+    jobs = json.loads((ROOT / "data" / "recordings" / "steps-h200.json").read_text(encoding="utf-8"))["jobs"]
+    names = {("-".join(map(str, job.widths)), job.rows): name for name, job in JOBS.items()}
+    table = re.findall(r"^\| *([\d-]*)[^|]*\| ([\d,]+) \| (float32|TF32) \| (\S+) \| (\S+) \|$", README, re.MULTILINE)
+    assert len(table) == 9
+    network = ""
+    for widths, rows, precision, ours, other in table:
+        network = widths or network
+        contestants = jobs[names[network, int(rows.replace(",", ""))]]["contestants"].items()
+        us = {who: 1e6 * statistics.median(found["train"]) for who, found in contestants}
+        us = {who: time for who, time in us.items() if ("tf32" in who.lower()) == (precision == "TF32")}
+        for shown, mine in ((ours, True), (other, False)):
+            best = min(time for who, time in us.items() if who.startswith("nnlab") == mine)
+            assert float(shown.replace(",", "")) == pytest.approx(best, rel=0.015)
 
 
 def test_data_readme_names_every_file_with_its_licence() -> None:

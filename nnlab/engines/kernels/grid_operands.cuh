@@ -116,21 +116,23 @@ __device__ inline void copy_strips(int thread, float* strips, const Operand& ope
 
 using Sums = float[2][4][4];
 
+// sums += A B over the 16 k of a chunk. The tensor cores round toward zero, which adds up over many sums: with PRODUCTS 3
+// those of a chunk begin at zero and are added by an ordinary addition.
 __device__ inline void multiply(Sums& sums, const Registers& a, const Registers& b) {
 #pragma unroll
-    for (int k = 0; k < 4; k += 2) {
-        Split right[4][2];
+    for (int i = 0; i < 2; ++i) {
+        float fresh[4][4] = {};
+        auto& into = PRODUCTS == 3 ? fresh : sums[i];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            right[j][0] = split(b[j][k]);
-            right[j][1] = split(b[j][k + 1]);
-        }
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
+        for (int k = 0; k < 4; k += 2) {
             const Split left[4] = {split(a[2 * i][k]), split(a[2 * i + 1][k]), split(a[2 * i][k + 1]),
                                    split(a[2 * i + 1][k + 1])};
 #pragma unroll
-            for (int j = 0; j < 4; ++j) add_product(sums[i][j], left, right[j]);
+            for (int j = 0; j < 4; ++j) add_product(into[j], left, {split(b[j][k]), split(b[j][k + 1])});
+        }
+        if constexpr (PRODUCTS == 3) {
+#pragma unroll
+            for (int n = 0; n < 16; ++n) sums[i][n / 4][n % 4] += fresh[n / 4][n % 4];
         }
     }
 }
