@@ -17,26 +17,35 @@ LANES = 16  # from this width on, the compiled loops along a row fill the proces
 
 @dataclass(frozen=True)
 class Slot:
-    """A linear layer's place in the engine: up to `tile` rows, and where a tile's "weight" and "bias" gradients go."""
+    """A linear layer's place in the engine.
+
+    tile: rows, at most. below: the stage before it, None for the first. part: where a tile's "weight" and "bias"
+    gradients go.
+    """
 
     linear: Linear
     tile: int
-    first: bool
+    below: Stage | None
     part: dict[str, np.ndarray]
 
 
 class Stage:
     """a = f(x W + b) for tiles of rows, here with f(z) = z.
 
-    A backward pass overwrites what its forward pass left in the buffers, since nothing needs it afterwards.
+    A backward pass overwrites what its forward pass left in the buffers, since nothing needs it afterwards: less memory
+    is more of it in the cache. above: the weights of a layer of one output that follows; given to a sine only.
     """
+
+    needs_output = False  # by `slope`; otherwise dLoss/da takes its place
+    above: np.ndarray | None = None
 
     def __init__(self, slot: Slot) -> None:
         linear, tile, dtype = slot.linear, slot.tile, slot.linear.backend.dtype
         self.weight, self.bias = linear.parameters["weight"], linear.parameters.get("bias")
-        self.first, self.part = slot.first, slot.part
+        self.below, self.part = slot.below, slot.part
         self.z = np.empty((tile, linear.outputs), dtype)
-        self.down = np.empty((tile, linear.inputs), dtype)
+        keep = self.below is not None and self.below.needs_output
+        self.down = np.empty((tile, linear.inputs), dtype) if keep else None
         self.ones = np.ones((1, tile), dtype)
 
     def forward(self, x: np.ndarray) -> np.ndarray:
@@ -46,12 +55,15 @@ class Stage:
         return self.activate(z)
 
     def backward(self, gradient: np.ndarray) -> np.ndarray:
-        """Takes dLoss/da (and spoils it), fills `part`, gives dLoss/dx; the first stage gives nothing new."""
+        """Takes dLoss/da (and spoils it), fills `part`, gives dLoss/dx.
+
+        The first stage gives nothing new, and the one whose weights are `above` for the next gives dLoss/dz.
+        """
         gradient = self.slope(gradient)
         np.matmul(self.x.T, gradient, out=self.part["weight"])
-        if self.first:
+        if self.below is None or self.below.above is not None:
             return gradient
-        down = self.down[: len(gradient)]
+        down = self.x if self.down is None else self.down[: len(gradient)]
         product = np.matmul if gradient.shape[1] > 1 else np.multiply  # one column: BLAS takes five times as long
         product(gradient, self.weight.T, out=down)
         return down
@@ -70,6 +82,8 @@ class Stage:
 
 
 class TanhStage(Stage):
+    needs_output = True
+
     def activate(self, z: np.ndarray) -> np.ndarray:
         self.a = super().activate(z)
         np.tanh(self.a, out=self.a)
@@ -106,6 +120,8 @@ class SineStage(Stage):
 class FunctionStage(Stage):
     """Any other activation, by its own functions; these make new arrays."""
 
+    needs_output = True
+
     def __init__(self, slot: Slot, function: Function) -> None:
         super().__init__(slot)
         self.function = function
@@ -134,6 +150,8 @@ class CompiledStage(Stage):
 
 
 class CompiledTanh(CompiledStage):
+    needs_output = True
+
     def activate(self, z: np.ndarray) -> np.ndarray:
         self.a = z
         self.kernels.tanh_tile(z, self.shift)
@@ -157,6 +175,9 @@ class CompiledSine(CompiledStage):
         return a
 
     def slope(self, gradient: np.ndarray) -> np.ndarray:
+        if self.above is not None:
+            self.kernels.column_slope_tile(gradient, self.above, self.steepness, self.sums)
+            return self.steepness
         self.kernels.slope_tile(gradient, self.steepness, self.sums)
         return gradient
 
@@ -176,7 +197,10 @@ def stages(model: Sequential, tile: int, parts: dict[str, np.ndarray]) -> list[S
             raise EngineCannot(f"the tiled engine needs a Linear before layer {place}, {type(linear).__name__}")
         if isinstance(after, Linear):
             after = None
-        found.append(_stage(place, Slot(linear, tile, place == 0, _of(place, parts)), after))
+        below = found[-1] if found else None
+        found.append(_stage(place, Slot(linear, tile, below, _of(place, parts)), after))
+        if isinstance(below, CompiledSine) and linear.outputs == 1:
+            below.above = linear.parameters["weight"].reshape(-1)
         place += 1 if after is None else 2
     return found
 

@@ -111,3 +111,13 @@ def slope_tile(gradient: Array, slope: Array, sums: Array) -> None:
         for j in range(gradient.shape[1]):
             gradient[i, j] *= slope[i, j]
             sums[j] += gradient[i, j]
+
+
+@compiled(**OPTIONS, cache=True)
+def column_slope_tile(column: Array, weight: Array, slope: Array, sums: Array) -> None:
+    """slope <- dLoss/dz below a layer of one output: its column weight^T times slope, and sums <- its columns' sums."""
+    sums[:] = ZERO
+    for i in range(slope.shape[0]):
+        for j in range(slope.shape[1]):
+            slope[i, j] *= column[i, 0] * weight[j]
+            sums[j] += slope[i, j]
