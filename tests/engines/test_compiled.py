@@ -97,6 +97,26 @@ def test_the_tiles_keep_to_float64(activation, bias):
     check_against_float64(make[activation], Tiled(tile=100, threads=2), rows=330)
 
 
+@pytest.mark.parametrize("numba", [True, False])
+@pytest.mark.parametrize("kinds", ["sine", "sine linear", "tanh sine", "sine tanh relu sine", "sine relu linear tanh"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_gradients_take_the_place_of_outputs_that_nothing_needs(monkeypatch, numba, kinds, outputs):
+    if numba and not compiled.have_numba():
+        pytest.skip("Numba is not installed")
+    monkeypatch.setattr(compiled, "have_numba", lambda: numba)
+
+    def make(b):
+        rng, layers, inputs = np.random.default_rng(1), [], 3
+        for kind in kinds.split():
+            layers.append(nn.Linear(inputs, 16, backend=b, rng=rng))
+            if kind != "linear":
+                layers.append(nn.Sine(3.0) if kind == "sine" else nn.Activation(kind))
+            inputs = 16
+        return nn.Sequential([*layers, nn.Linear(inputs, outputs, backend=b, rng=rng)])
+
+    check_against_float64(make, Tiled(tile=100, threads=2), rows=330)
+
+
 @needs_numba
 def test_the_same_run_gives_the_same_bits():
     for runner in ("tiled", Tiled(tile=64, threads=2)):
