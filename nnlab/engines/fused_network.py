@@ -40,8 +40,10 @@ class Chain:
 def chain(model: Sequential) -> Chain:
     """The network as a chain. Raises EngineCannot, naming the layer that does not fit.
 
-    Layers derived from these classes do not fit either: they may compute anything.
+    Networks and layers derived from these classes do not fit either: they may compute anything.
     """
+    if type(model) is not Sequential:
+        raise EngineCannot(f"{type(model).__name__} may compute what Sequential does not: use engine='eager'")
     widths: list[int] = []
     biases, activations, omegas = [], [], []
     before: Layer | None = None
@@ -73,14 +75,19 @@ def loss_number(loss: Loss) -> int:
         if loss is LOSSES[name]:
             return number
     known = ", ".join(LOSS_NAMES)
-    raise EngineCannot(f"the fused engine knows the losses {known}, not {getattr(loss, '__name__', repr(loss))}")
+    raise EngineCannot(
+        f"the fused engine knows the losses {known}, not {getattr(loss, '__name__', type(loss).__name__)}: use "
+        "engine='graph' or 'eager'"
+    )
 
 
 def optimizer_number(optimizer: Optimizer) -> int:
     """The kernels' number of an optimiser. Raises EngineCannot for one they do not know."""
     if type(optimizer) not in OPTIMIZERS:
         known = ", ".join(kind.__name__ for kind in OPTIMIZERS)
-        raise EngineCannot(f"the fused engine knows the optimisers {known}, not {type(optimizer).__name__}")
+        raise EngineCannot(
+            f"the fused engine knows the optimisers {known}, not {type(optimizer).__name__}: use engine='eager'"
+        )
     return OPTIMIZERS.index(type(optimizer))
 
 

@@ -17,10 +17,11 @@ import numpy as np
 from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.graph_plan import StepPlan, step_plan
-from nnlab.errors import EngineCannot, ShapeError
-from nnlab.optim import TrainState
+from nnlab.errors import CaptureError, EngineCannot, ShapeError
+from nnlab.optim import Optimizer, TrainState
 
-CHUNK = 256  # steps whose rates and rows go up in one copy, and after which Ctrl-C is looked for
+CHUNK = 256  # steps, at most, whose rates and rows go up in one copy, and after which Ctrl-C is looked for
+CHUNK_SECONDS = 0.1  # that they may take, where the plan tells
 
 
 class GraphSession(Session):
@@ -33,9 +34,11 @@ class GraphSession(Session):
         self.state, self.x, self.y = state, x, y
         self.backend = b = state.model.backend
         xp, factors = b.xp, len(state.optimizer.factors(1, 1.0))
-        self.factors = xp.zeros((CHUNK, factors), dtype=b.dtype)
-        self.rows = None if state.batch_size is None else xp.zeros((CHUNK, state.batch_size), dtype="int32")
-        self.losses = xp.zeros(CHUNK, dtype=b.dtype)
+        seconds = 0.0 if plan is None else sum(launch.seconds for launch in plan.launches)
+        self.chunk = max(1, min(CHUNK, int(CHUNK_SECONDS / seconds))) if seconds else CHUNK
+        self.factors = xp.zeros((self.chunk, factors), dtype=b.dtype)
+        self.rows = None if state.batch_size is None else xp.zeros((self.chunk, state.batch_size), dtype="int32")
+        self.losses = xp.zeros(self.chunk, dtype=b.dtype)
         self.place = xp.zeros(2, dtype="int32")
         _check_data(state, x, y)
         self.step = self._operations if plan is None else self._kernels(plan)  # kept: its buffers are the graph's
@@ -46,9 +49,9 @@ class GraphSession(Session):
     def advance(self, n: int) -> Array:
         state, b = self.state, self.backend
         taken = []
-        table = self._table(min(n, CHUNK))
+        table = self._table(min(n, self.chunk))
         while n > 0 and not self.stop():
-            count = min(n, CHUNK)
+            count = min(n, self.chunk)
             self._load(table)
             for _ in range(count):
                 self.graph.replay()
@@ -56,7 +59,7 @@ class GraphSession(Session):
             state.optimizer.step += count
             taken.append(self.losses[:count].copy())
             n -= count
-            table = self._table(min(n, CHUNK))  # while the device works
+            table = self._table(min(n, self.chunk))  # while the device works
             b.synchronize()  # a chunk at a time, so that a Ctrl-C is noticed before thousands of steps are queued
         return b.xp.concatenate(taken) if taken else self.losses[:0]
 
@@ -114,7 +117,10 @@ class GraphSession(Session):
 
 
 class CudaGraph(Engine):
-    """One captured step, replayed. Takes every network, loss and optimiser that eager takes, on a device.
+    """One captured step, replayed, on a device.
+
+    Takes every network, and every loss and optimiser that work on arrays alone: what they do in Python, such as
+    counting or reading a value, happens once, at the capture, or cannot be captured.
 
     On a simulated GPU the arithmetic is eager's, booked as the kernels that a card would run.
     """
@@ -127,7 +133,15 @@ class CudaGraph(Engine):
                 "the graph engine replays launches, and the host has none: use engine='eager', "
                 "or put the model on nnlab.gpu()"
             )
-        return GraphSession(state, x, y, step_plan(state, x))
+        if type(state.optimizer).update is not Optimizer.update:
+            raise EngineCannot(
+                f"the graph engine asks an optimiser for `factors` and `apply`, and {type(state.optimizer).__name__} "
+                "has an `update` of its own: use engine='eager'"
+            )
+        try:
+            return GraphSession(state, x, y, step_plan(state, x))
+        except CaptureError as error:
+            raise EngineCannot(f"the step cannot be captured: {error}; or use engine='eager'") from error
 
 
 def _check_data(state: TrainState, x: Array, y: Array) -> None:

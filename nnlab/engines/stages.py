@@ -186,16 +186,21 @@ def stages(model: Sequential, tile: int, parts: dict[str, np.ndarray]) -> list[S
     """The stages of a network, which leave a tile's gradients in `parts`, by the model's names.
 
     With Numba, float32 tanh and sine go through the compiled stages. Raises EngineCannot for a layer that follows no
-    linear one.
+    linear one, and for networks and layers derived from ours: they may compute anything.
     """
+    if type(model) is not Sequential:
+        raise EngineCannot(f"{type(model).__name__} may compute what Sequential does not: use engine='eager'")
     found: list[Stage] = []
     place = 0
     while place < len(model.layers):
         linear = model.layers[place]
         after = model.layers[place + 1] if place + 1 < len(model.layers) else None
-        if not isinstance(linear, Linear):
-            raise EngineCannot(f"the tiled engine needs a Linear before layer {place}, {type(linear).__name__}")
-        if isinstance(after, Linear):
+        if type(linear) is not Linear:
+            raise EngineCannot(
+                f"the tiled engine takes linear layers, each with one activation behind it; layer {place}, "
+                f"{type(linear).__name__}, does not fit: use engine='eager'"
+            )
+        if type(after) is Linear:
             after = None
         below = found[-1] if found else None
         found.append(_stage(place, Slot(linear, tile, below, _of(place, parts)), after))
@@ -213,10 +218,10 @@ def _stage(place: int, slot: Slot, after: Layer | None) -> Stage:
     if after is None:
         return Stage(slot)
     fast = slot.linear.backend.dtype == np.float32 and slot.linear.outputs >= LANES and compiled.have_numba()
-    if isinstance(after, Sine):
+    if type(after) is Sine:
         return CompiledSine(slot, after.omega_0) if fast else SineStage(slot, after.omega_0)
-    if isinstance(after, Activation):
+    if type(after) is Activation:
         if after.name == "tanh":
             return CompiledTanh(slot) if fast else TanhStage(slot)
         return FunctionStage(slot, activation(after.name))
-    raise EngineCannot(f"the tiled engine does not know layer {place + 1}, {type(after).__name__}")
+    raise EngineCannot(f"the tiled engine does not know layer {place + 1}, {type(after).__name__}: use engine='eager'")

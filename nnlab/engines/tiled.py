@@ -138,15 +138,22 @@ class Tiled(Engine):
     name = "tiled"
 
     def __init__(self, *, tile: int | None = None, threads: int | None = None) -> None:
+        for name, value in (("tile", tile), ("threads", threads)):
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"{name} must be a whole number from 1, or None, not {value!r}")
         self.tile, self.threads = tile, threads
 
     def prepare(self, state: TrainState, x: Array, y: Array) -> Session:
         model = state.model
         if not model.backend.is_host:
-            raise EngineCannot(f"the tiled engine runs on the host, and this model lives on {model.backend.home}")
+            raise EngineCannot(
+                f"the tiled engine runs on the host, and this model lives on {model.backend.home}: use engine='graph' "
+                "or 'fused'"
+            )
         if state.loss not in LOSSES.values():
             raise EngineCannot(
-                f"the tiled engine adds up losses of nnlab.nn.losses; it does not know {_name(state.loss)}"
+                f"the tiled engine adds up losses of nnlab.nn.losses; it does not know {_name(state.loss)}: "
+                "use engine='eager'"
             )
         if self.tile is None and self.threads is None and small.fits(state, x):
             return small.SmallSession(state, x, y)
@@ -170,4 +177,4 @@ def cores() -> int:
 
 
 def _name(loss: Loss) -> str:
-    return getattr(loss, "__name__", repr(loss))
+    return getattr(loss, "__name__", type(loss).__name__)

@@ -64,7 +64,7 @@ def bce(probability: Array, target: Array, *, clip: float = 1e-7) -> tuple[Array
         raise ValueError(f"clip must be from 1e-7 to below 0.5, not {clip}; smaller ones vanish in float32")
     b = _matching(probability, target)
     _check_unit(b, target, "target")
-    _check_unit(b, probability, "probability")
+    _check_unit(b, probability, "probability", nan_shows=True)
     xp = b.xp
     p = xp.clip(probability, clip, 1.0 - clip)
     loss = -xp.mean(target * xp.log(p) + (1.0 - target) * xp.log1p(-p))
@@ -107,8 +107,10 @@ def _matching(prediction: Array, target: Array) -> Backend:
     return b
 
 
-def _check_unit(b: Backend, values: Array, name: str) -> None:
-    if b.is_host and values.size and not (values.min() >= 0.0 and values.max() <= 1.0):
-        raise ValueError(
-            f"{name} of a binary cross-entropy must lie in [0, 1]; found {values.min():g} .. {values.max():g}"
-        )
+def _check_unit(b: Backend, values: Array, name: str, *, nan_shows: bool = False) -> None:
+    """nan_shows: NaN makes the loss NaN, which training reports as divergence, so it passes here."""
+    if not (b.is_host and values.size):
+        return
+    low, high = values.min(), values.max()
+    if not (low >= 0.0 and high <= 1.0) and not (nan_shows and (low != low or high != high)):
+        raise ValueError(f"{name} of a binary cross-entropy must lie in [0, 1]; found {low:g} .. {high:g}")

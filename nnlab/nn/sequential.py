@@ -20,6 +20,8 @@ class Sequential:
 
     def __init__(self, layers: Iterable[Layer]) -> None:
         self.layers = list(layers)
+        if len({id(layer) for layer in self.layers}) < len(self.layers):
+            raise ValueError("a layer keeps what its backward pass needs, so it can be used once; make two of it")
         homes = [layer._backend for layer in self.layers if layer._backend is not None]
         if not homes:
             raise TypeError("Sequential needs at least one layer with a backend: a Linear has one")

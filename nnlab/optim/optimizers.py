@@ -70,8 +70,18 @@ class Optimizer(ABC):
             self._change(name, parameter, gradients[name], *factors)
 
     def prepare(self, parameters: Arrays) -> None:
-        """Make the memories (zeros) and the scratch space of all parameters, where they are not there yet."""
+        """Make the memories (zeros) and the scratch space of all parameters, where they are not there yet.
+
+        Raises ShapeError where they are there, but of another network.
+        """
         for name, parameter in parameters.items():
+            for memory in self.memories:
+                known = self.arrays.get(f"{memory}.{name}")
+                if known is not None and known.shape != parameter.shape:
+                    raise ShapeError(
+                        f"this {type(self).__name__} remembers {memory} of another network: {name} has shape "
+                        f"{parameter.shape}, there {known.shape}; make a new {type(self).__name__}()"
+                    )
             if name not in self._scratch:
                 xp = backend_of(parameter).xp
                 self._scratch[name] = xp.empty_like(parameter)
