@@ -58,12 +58,12 @@ def _on_the_host(state: TrainState, x: Array, y: Array) -> tuple[Engine, str]:
     rows, left = state.batch_size or len(x), state.steps - state.step
     if left >= LONG_RUN and small.fits(state, x, largest=CLEARLY_SMALL):
         return Tiled(), f"{left:,} steps of {chain(state.model)} on {rows:,} rows are worth a compiled loop"
-    if left < LONG_RUN and small.fits(state, x):
-        return Eager(), f"{left:,} steps of so small a network are not worth compiling a loop for"
     widest = max(value.shape[-1] for value in state.model.parameters.values())
     nbytes = rows * widest * state.model.backend.dtype.itemsize
     if nbytes <= EAGER_UP_TO:
         return Eager(), f"the widest layer's {nbytes:,} bytes fit the processor's cache"
+    if left < LONG_RUN and small.fits(state, x):
+        return Eager(), f"{left:,} steps of so small a network are not worth compiling a loop for"
     try:
         Tiled().prepare(state, x, y)
     except EngineCannot as reason:
