@@ -124,7 +124,7 @@ def test_tiled_refuses_by_name(host64, b):
     rng = np.random.default_rng(0)
     odd = nn.Sequential([nn.Activation("tanh"), nn.Linear(2, 1, backend=host64, rng=rng)])
     state = TrainState(odd, losses.mse, SGD(), cosine(0.1, 4), steps=4, log_every=1)
-    with pytest.raises(EngineCannot, match="layer 0, Activation, does not fit: use engine=.eager"):
+    with pytest.raises(EngineCannot, match=r"layer 0, Activation, does not fit: use engine=.eager"):
         engine("tiled").prepare(state, rng.normal(size=(5, 2)), rng.normal(size=(5, 1)))
     if not b.is_host:
         with pytest.raises(EngineCannot, match="runs on the host"):
