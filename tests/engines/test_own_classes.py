@@ -7,7 +7,7 @@ import pytest
 
 import nnlab
 from nnlab import nn
-from nnlab.engines import engine
+from nnlab.engines import compiled, engine
 from nnlab.engines.tiled import Tiled
 from nnlab.errors import DivergenceError, EngineCannot, ShapeError
 from nnlab.nn import losses
@@ -135,7 +135,8 @@ def test_tiles_and_threads_are_whole_numbers_from_one(wrong):
 
 
 def test_auto_does_not_compile_for_a_short_run(capsys):
-    pytest.importorskip("numba")
+    if not compiled.have_numba():
+        pytest.skip("Numba is not installed")
     b = nnlab.backend("numpy")
     fit(
         nn.mlp([3, 64, 1], backend=b, rng=np.random.default_rng(0)),
