@@ -158,7 +158,7 @@ def test_the_widget_says_where_methods_meet(ui):
     assert "one by one 503 µs (host)" in ui.show(rows=1)
     assert "the same time" not in ui.show(rows=256)
     assert "the same time" in ui.show(rows=65536)
-    assert "loop kernel does not fit" in ui.show(rows=1, width=1024)
+    assert "loop kernel on one cluster does not fit" in ui.show(rows=1, width=1024)
     assert "times ahead of one by one" in ui.show(rows=1, width=16, layers=4)
     assert "rows: (1, 4," in ui.show(rows=3)
 

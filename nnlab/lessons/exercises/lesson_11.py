@@ -62,7 +62,7 @@ def denoise(value: Function) -> str | None:
     return None
 
 
-@exercise("11.prepare", right="Captured once, replayed as often as you like.")
+@exercise("11.prepare", right="The weights are those of so many steps.")
 def prepare(value: Function) -> str | None:
     """Write prepare(home, x, y, net): it returns run(steps), which takes so many training steps on net, in place."""
     b = backend("sim")

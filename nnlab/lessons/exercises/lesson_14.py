@@ -39,7 +39,7 @@ def layout(value: Any) -> str | None:
 
 @exercise("14.decibels", right="Half the error is 3 dB, a tenth of it is 10 dB: each dB takes a fifth of it away.")
 def decibels(value: Any) -> str | None:
-    """Write decibels(mse): the PSNR of a picture whose values lie between 0 and 1."""
+    """Write decibels_of(mse): the PSNR of a picture whose values lie between 0 and 1."""
     errors = np.array([1.0, 0.1, 0.0702, 1e-3])
     answer = np.array([float(finished(value(float(error)))) for error in errors])
     right = -10 * np.log10(errors)

@@ -82,7 +82,7 @@ class Dispatch(Explorer):
 
 def _described(cost: Cost | None) -> str:
     if cost is None:
-        return "does not fit"
+        return "on one cluster does not fit (the kernel for the whole card is not drawn here)"
     return f"<b>{_shown(1e6 * cost.seconds)} µs</b> ({'host' if cost.host > cost.device else 'device'})"
 
 
