@@ -27,17 +27,6 @@ __device__ inline Quad read(const float* place) { return *reinterpret_cast<const
 
 using Registers = float[4][4];  // a lane's share of a strip: [line][k]
 
-// What is kept of a number that products will read. TF32 is rounded once, where it is made, not in every product.
-__device__ inline float as_operand(float v) { return PRODUCTS == 1 ? __uint_as_float(Split(v).high) : v; }
-
-// The tensor cores drop what does not fit into TF32; for 3xTF32 that is the low part.
-__device__ inline Split split(float v) {
-    Split parts;
-    parts.high = __float_as_uint(v);
-    parts.low = PRODUCTS == 3 ? __float_as_uint(v - __uint_as_float(parts.high & 0xffffe000u)) : 0u;
-    return parts;
-}
-
 // Rows in device memory. `more` is a constant, so that it costs nothing. Rows and columns past the end may be read:
 // what comes of them is not used, and there is memory behind.
 template <int STRIDE>
@@ -117,22 +106,29 @@ __device__ inline void copy_strips(int thread, float* strips, const Operand& ope
 using Sums = float[2][4][4];
 
 // sums += A B over the 16 k of a chunk. The tensor cores round toward zero, which adds up over many sums: with PRODUCTS 3
-// those of a chunk begin at zero and are added by an ordinary addition.
+// those of a chunk begin at zero, all small terms go first, and an ordinary addition adds them.
 __device__ inline void multiply(Sums& sums, const Registers& a, const Registers& b) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        float fresh[4][4] = {};
-        auto& into = PRODUCTS == 3 ? fresh : sums[i];
+        auto for_each = [&](auto add) {
 #pragma unroll
-        for (int k = 0; k < 4; k += 2) {
-            const Split left[4] = {split(a[2 * i][k]), split(a[2 * i + 1][k]), split(a[2 * i][k + 1]),
-                                   split(a[2 * i + 1][k + 1])};
+            for (int k = 0; k < 4; k += 2) {
+                const Split left[4] = {loaded(a[2 * i][k]), loaded(a[2 * i + 1][k]), loaded(a[2 * i][k + 1]),
+                                       loaded(a[2 * i + 1][k + 1])};
 #pragma unroll
-            for (int j = 0; j < 4; ++j) add_product(into[j], left, {split(b[j][k]), split(b[j][k + 1])});
-        }
+                for (int j = 0; j < 4; ++j) add(j, left, {loaded(b[j][k]), loaded(b[j][k + 1])});
+            }
+        };
+        using Left = const Split (&)[4];
+        using Right = const Split (&)[2];
         if constexpr (PRODUCTS == 3) {
+            float fresh[4][4] = {};
+            for_each([&](int j, Left left, Right right) { add_small(fresh[j], left, right); });
+            for_each([&](int j, Left left, Right right) { add_large(fresh[j], left, right); });
 #pragma unroll
             for (int n = 0; n < 16; ++n) sums[i][n / 4][n % 4] += fresh[n / 4][n % 4];
+        } else {
+            for_each([&](int j, Left left, Right right) { add_large(sums[i][j], left, right); });
         }
     }
 }

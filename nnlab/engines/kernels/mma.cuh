@@ -31,10 +31,24 @@ struct Split {
     }
 };
 
-__device__ inline void add_product(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {
-    if constexpr (PRODUCTS == 3) {  // the small terms first
-        mma(c, a[0].low, a[1].low, a[2].low, a[3].low, b[0].high, b[1].high);
-        mma(c, a[0].high, a[1].high, a[2].high, a[3].high, b[0].low, b[1].low);
-    }
+// With PRODUCTS 1 numbers are rounded once, when they are stored for many products, and not each time they are used.
+__device__ inline float stored(float v) { return PRODUCTS == 1 ? tf32(v) : v; }
+__device__ inline Split loaded(float v) {
+    if constexpr (PRODUCTS == 3) return Split(v);
+    Split as_it_is;
+    as_it_is.high = __float_as_uint(v);
+    return as_it_is;
+}
+
+// The two small terms of 3xTF32, and the large one. The tensor cores round each sum toward zero: small ones go first.
+__device__ inline void add_small(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {
+    mma(c, a[0].low, a[1].low, a[2].low, a[3].low, b[0].high, b[1].high);
+    mma(c, a[0].high, a[1].high, a[2].high, a[3].high, b[0].low, b[1].low);
+}
+__device__ inline void add_large(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {
     mma(c, a[0].high, a[1].high, a[2].high, a[3].high, b[0].high, b[1].high);
+}
+__device__ inline void add_product(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {
+    if constexpr (PRODUCTS == 3) add_small(c, a, b);
+    add_large(c, a, b);
 }

@@ -112,17 +112,18 @@ __device__ inline void lose(float p, float t, float& term, float& gradient) {
     }
 }
 
-// One parameter's update from its gradient g; factor: this step's numbers; m, v: its memories.
+// One parameter's update from its gradient g; factor: this step's numbers; m, v: its memories. fmaf where the compiler
+// could choose which product to round: loop_weights.cu keeps weights twice, and copies must not drift apart.
 __device__ inline void update(const float* factor, float g, float& w, float& m, float& v) {
     if constexpr (OPTIMIZER == SGD) {
-        w -= factor[0] * g;
+        w = fmaf(-factor[0], g, w);
     } else if constexpr (OPTIMIZER == MOMENTUM) {
-        m = DECAY * m - factor[0] * g;
+        m = fmaf(DECAY, m, -factor[0] * g);
         w += m;
     } else {
-        m = BETA1 * m + REST1 * g;
-        v = BETA2 * v + REST2 * (g * g);
-        w -= factor[1] * (m / (sqrtf(v * factor[0]) + EPSILON));
+        m = fmaf(BETA1, m, REST1 * g);
+        v = fmaf(BETA2, v, REST2 * (g * g));
+        w = fmaf(-factor[1], m / (sqrtf(v * factor[0]) + EPSILON), w);
     }
 }
 

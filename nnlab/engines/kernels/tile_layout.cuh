@@ -67,15 +67,6 @@ __device__ inline Pair pair_at(const float* place) { return *reinterpret_cast<co
 __device__ inline Quad quad_at(const float* place) { return *reinterpret_cast<const Quad*>(place); }
 __device__ inline void put(float* place, Quad quad) { *reinterpret_cast<Quad*>(place) = quad; }
 
-// With PRODUCTS 1 numbers are rounded once, when they are stored, and not each time they are used.
-__device__ inline float stored(float v) { return PRODUCTS == 1 ? tf32(v) : v; }
-__device__ inline Split loaded(float v) {
-    if constexpr (PRODUCTS == 3) return Split(v);
-    Split as_it_is;
-    as_it_is.high = __float_as_uint(v);
-    return as_it_is;
-}
-
 // Barriers of some of the block's warps (0 is __syncthreads). `arrive` goes on at once; `wait` also sees what those who
 // have arrived wrote before.
 enum { DELTAS_THERE = 1, VALUES_USED, AMONG_ROWS, AMONG_WEIGHTS };
