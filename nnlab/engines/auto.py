@@ -5,9 +5,9 @@ from __future__ import annotations
 from nnlab.backends import Array
 from nnlab.engines import small
 from nnlab.engines.base import Engine, Session
+from nnlab.engines.chain import chain
 from nnlab.engines.eager import Eager
 from nnlab.engines.fused import Fused, fused_plans
-from nnlab.engines.fused_network import chain
 from nnlab.engines.graph import CudaGraph
 from nnlab.engines.graph_plan import step_plan
 from nnlab.engines.tiled import Tiled

@@ -16,9 +16,9 @@ import numpy as np
 
 from nnlab.backends import Array
 from nnlab.engines.base import Engine, Session
+from nnlab.engines.chain import chain
 from nnlab.engines.fused_gemm import LIMITS, gemm_plan
 from nnlab.engines.fused_grid import MOST_ROWS, grid_plans
-from nnlab.engines.fused_network import chain
 from nnlab.engines.fused_plan import Card, Plan, plans, run_of
 from nnlab.engines.fused_tile import tile_plan
 from nnlab.errors import EngineCannot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nnlab.engines.fused_network import Chain
+from nnlab.engines.chain import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
 from nnlab.engines.grid_deal import (
     BARRIER_SECONDS,

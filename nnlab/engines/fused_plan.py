@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nnlab.backends import Array
-from nnlab.engines.fused_network import ACTIVATIONS, Chain, loss_number, optimizer_number, optimizer_settings
+from nnlab.engines.chain import ACTIVATIONS, Chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.optim import TrainState
 
 MOST_ROWS_TILE = 128  # rows that a block of loop_rows takes through the network at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from nnlab.engines.fused_network import Chain
+from nnlab.engines.chain import Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, constants
 
 TILE_KERNEL = "tile"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines.fused_network import Chain, chain
+from nnlab.engines.chain import Chain, chain
 from nnlab.engines.fused_plan import KERNELS, Run, constants, run_of
 from nnlab.engines.graph_cuts import THREADS, Cut, best_cut, gradient_cuts, gradient_seconds, update_seconds
 from nnlab.errors import EngineCannot

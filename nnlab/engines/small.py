@@ -13,7 +13,7 @@ import numpy as np
 from nnlab.backends import Array
 from nnlab.engines import compiled
 from nnlab.engines.base import Session
-from nnlab.engines.fused_network import ACTIVATIONS, Chain, chain, loss_number, optimizer_number
+from nnlab.engines.chain import ACTIVATIONS, Chain, chain, loss_number, optimizer_number
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import sse
 from nnlab.optim import Adam, Momentum, TrainState

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from nnlab.backends.sim.device import Device, load_device
-from nnlab.engines.fused_network import LOSS_NAMES, Chain
+from nnlab.engines.chain import LOSS_NAMES, Chain
 from nnlab.engines.fused_plan import Card, Plan, Run, plans
 from nnlab.engines.fused_tile import TilePlan, tile_plan
 from nnlab.lessons.climb import Way

@@ -11,7 +11,7 @@ import numpy as np
 
 from nnlab.backends import Array, Backend
 from nnlab.backends.sim.device import Device
-from nnlab.engines.fused_network import LOSS_NAMES, Chain
+from nnlab.engines.chain import LOSS_NAMES, Chain
 from nnlab.engines.fused_plan import Card, Run, plans
 
 SIZES = (784, 256, 128, 10)

@@ -8,8 +8,8 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.engines import engine, fused, fused_tile
+from nnlab.engines.chain import chain
 from nnlab.engines.fused_grid import grid_plans
-from nnlab.engines.fused_network import chain
 from nnlab.engines.fused_plan import Card, Run, plans
 from nnlab.engines.fused_tile import tile_plan
 from nnlab.errors import EngineCannot

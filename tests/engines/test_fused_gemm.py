@@ -11,9 +11,9 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.engines import engine
+from nnlab.engines.chain import Chain, chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused import FusedSession, fused_plans
 from nnlab.engines.fused_gemm import MOST_INPUTS, MOST_WIDTH, gemm_plan
-from nnlab.engines.fused_network import Chain, chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Run
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import LOSSES

@@ -11,8 +11,8 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.engines import engine, fused_grid, fused_tile
+from nnlab.engines.chain import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused import FusedSession
-from nnlab.engines.fused_network import chain, loss_number, optimizer_number, optimizer_settings
 from nnlab.engines.fused_plan import Card, Plan, Run, _rows_plans, _weights_plans
 from nnlab.engines.fused_tile import tile_plan
 from nnlab.nn.losses import LOSSES

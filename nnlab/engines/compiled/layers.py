@@ -65,7 +65,7 @@ forward_relu, forward_leaky_relu, forward_sine = _forward(relu), _forward(leaky_
 
 @compiled(**OPTIONS)
 def forward(kind: int, x: Array, weight: Array, bias: Array, omega_0: Any, a: Array, slope: Array) -> None:
-    """kind: the activation's place in ACTIVATIONS of fused_network.py."""
+    """kind: the activation's place in ACTIVATIONS of chain.py."""
     if kind == 0:
         forward_linear(x, weight, bias, omega_0, a, slope)
     elif kind == 1:

@@ -1,6 +1,6 @@
 """The training loop of a small network, whole: Python is called again after many steps.
 
-A network comes as `layers`, a row each: inputs, units, the activation's place in ACTIVATIONS of fused_network.py,
+A network comes as `layers`, a row each: inputs, units, the activation's place in ACTIVATIONS of chain.py,
 where its weights and its bias start in `parameters` and `gradients` (-1 for no bias), and where its two arrays
 (units, rows) start in `work`: values, and slopes, which dLoss/dz replaces on the way back.
 """
@@ -63,7 +63,7 @@ def cross_entropy(logits: bool, value: Any, target: Any) -> Any:
 def compare(loss: int, share: Any, count: int, p: Array, y: Array, d: Array) -> float:
     """The loss of the first `count` rows; d, until now the slopes, becomes dLoss/dz, zero in the other rows.
 
-    loss: its place in LOSS_NAMES of fused_network.py; share: 1, or 1 / number of elements where it is a mean.
+    loss: its place in LOSS_NAMES of chain.py; share: 1, or 1 / number of elements where it is a mean.
     """
     total, twice = 0.0, TWO * share
     d[:, count:] = ZERO
@@ -83,7 +83,7 @@ def compare(loss: int, share: Any, count: int, p: Array, y: Array, d: Array) -> 
 
 @compiled(**OPTIONS)
 def update(optimizer: int, constants: Array, factors: Array, w: Array, g: Array, memories: Array) -> None:
-    """optimizer: its place in OPTIMIZERS of fused_network.py; factors: its own, of this step.
+    """optimizer: its place in OPTIMIZERS of chain.py; factors: its own, of this step.
 
     constants: momentum, or Adam's beta1, 1 - beta1, beta2, 1 - beta2 and epsilon, each rounded once.
     """

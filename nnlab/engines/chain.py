@@ -1,4 +1,4 @@
-"""What the fused engine needs to know of a network, and what it refuses, by name, before anything is compiled."""
+"""A network as a chain of linear layers: what engines with kernels of their own know, and what they refuse, by name."""
 
 from __future__ import annotations
 
