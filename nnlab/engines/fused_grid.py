@@ -12,7 +12,7 @@ from nnlab.engines.grid_deal import (
     CHUNK,
     SIDE,
     WARPS,
-    Sums,
+    Product,
     deal,
     divided_up,
     rounded_up,
@@ -80,8 +80,8 @@ def grid_plan(chain: Chain, run: Run, card: Card, cluster: int, products: int) -
     across = [_across(width, height, cluster) for width in chain.widths]
     narrow = layers > 1 and chain.widths[-1] <= NARROW
 
-    first = deal([Sums(rows, chain.widths[1], inputs[0])], cluster, clusters, products)
-    shapes = [Sums(*sizes, rows) for sizes in zip(inputs, chain.widths[1:], strict=True)]
+    first = deal([Product(rows, chain.widths[1], inputs[0])], cluster, clusters, products)
+    shapes = [Product(*sizes, rows) for sizes in zip(inputs, chain.widths[1:], strict=True)]
     gradients = deal(shapes, cluster, clusters, products)
     turns = divided_up(divided_up(rows, SIDE * height), clusters)
     through = turns * rows_seconds(chain.widths[1:], height, across[1:], cluster, narrow=narrow, products=products)

@@ -17,8 +17,8 @@ from nnlab.optim import TrainState
 UPDATE_THREADS, MANY_BLOCKS = 256, 32  # as in update.cuh
 
 
-class Sums(NamedTuple):
-    """Where blocks left the sums of a gradient: the first one's, how many blocks, and how the numbers lie."""
+class PartialSums(NamedTuple):
+    """Where blocks left their parts of a gradient's sums: the first one's, how many blocks, and how the numbers lie."""
 
     first: Array
     blocks: int
@@ -149,21 +149,22 @@ class Products(Loop):
         names = iter(state.model.parameters.items())
         for i, has_bias in enumerate(plan.chain.biases):
             if i == 0:
-                here = Sums(self.first_sums, plan.first_blocks, self.first_sums[0].size, plan.padded[1])
-                bias_here = Sums(self.first_sums[0, plan.padded[0] :], plan.first_blocks, self.first_sums[0].size, 0)
+                here = PartialSums(self.first_sums, plan.first_blocks, self.first_sums[0].size, plan.padded[1])
+                bias_sums = self.first_sums[0, plan.padded[0] :]
+                bias_here = PartialSums(bias_sums, plan.first_blocks, self.first_sums[0].size, 0)
             elif i == last:
-                here = Sums(head, blocks, plan.head_sums, 1, wide)
-                bias_here = Sums(head[(outputs + 1) * wide :], blocks, plan.head_sums, 0)
+                here = PartialSums(head, blocks, plan.head_sums, 1, wide)
+                bias_here = PartialSums(head[(outputs + 1) * wide :], blocks, plan.head_sums, 0)
             else:
-                here = Sums(self.sums[i], len(self.sums[i]), self.sums[i][0].size, plan.padded[i + 1])
-                bias_here = Sums(head[outputs * wide :], blocks, plan.head_sums, 0)
+                here = PartialSums(self.sums[i], len(self.sums[i]), self.sums[i][0].size, plan.padded[i + 1])
+                bias_here = PartialSums(head[outputs * wide :], blocks, plan.head_sums, 0)
                 if i in self.bias_sums:
-                    bias_here = Sums(self.bias_sums[i], len(self.bias_sums[i]), plan.padded[i + 1], 0)
+                    bias_here = PartialSums(self.bias_sums[i], len(self.bias_sums[i]), plan.padded[i + 1], 0)
             turned = self.turned.get(i)
             rows.append(self._tensor(*next(names), here, self.weights[i], turned))
             if has_bias:
                 rows.append(self._tensor(*next(names), bias_here, self.biases[i], None))
-        loss = Sums(head[(outputs + 1) * wide + outputs :], blocks, plan.head_sums, 0)
+        loss = PartialSums(head[(outputs + 1) * wide + outputs :], blocks, plan.head_sums, 0)
         rows.append([self.address(loss.first), 0, 0, 0, 0, 0, blocks, plan.head_sums, 1, 1, 0, 1, 0, 0])
         # As update_all deals numbers to blocks of threads.
         self.update_blocks = max(
@@ -174,7 +175,7 @@ class Products(Loop):
     def _table(self, rows: list[list[int]]) -> Array:
         return self.backend.xp.asarray(np.array(rows, np.int64))
 
-    def _tensor(self, name: str, values: Array, sums: Sums, copy: Array, turned: Array | None) -> list[int]:
+    def _tensor(self, name: str, values: Array, sums: PartialSums, copy: Array, turned: Array | None) -> list[int]:
         optimizer = self.state.optimizer
         memories = [self.address(optimizer.arrays[f"{memory}.{name}"]) for memory in optimizer.memories]
         places = [sums.first, values, copy]

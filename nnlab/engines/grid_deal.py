@@ -20,8 +20,11 @@ HIDDEN = 0.7  # the share of the shorter of these two that the longer one hides
 NARROW_SECONDS = 0.7e-6  # the way back through a last layer of few outputs
 
 
-class Cut(NamedTuple):
-    """How a product is dealt out: a block's tiles of 32 x 32, down and across, and how many blocks share in k."""
+class GridCut(NamedTuple):
+    """How a product is dealt out: a block's tiles of 32 x 32, down and across, and how many blocks share in k.
+
+    `Cut` in loop_grid.cu.
+    """
 
     down: int
     across: int
@@ -31,22 +34,22 @@ class Cut(NamedTuple):
         return f"{{{self.down}, {self.across}, {self.sharers}}}"
 
 
-class Sums(NamedTuple):
-    """A product: down x across sums over k."""
+class Product(NamedTuple):
+    """A matrix product: down x across sums over k."""
 
     down: int
     across: int
     k: int
 
-    def tiles(self, cut: Cut) -> int:
+    def tiles(self, cut: GridCut) -> int:
         """How many tiles there are."""
         return divided_up(self.down, SIDE * cut.down) * divided_up(self.across, SIDE * cut.across)
 
-    def tasks(self, cut: Cut, cluster: int) -> int:
+    def tasks(self, cut: GridCut, cluster: int) -> int:
         """How many tasks for a cluster that makes."""
         return divided_up(self.tiles(cut) * cut.sharers, cluster)
 
-    def seconds(self, cut: Cut, products: int) -> float:
+    def seconds(self, cut: GridCut, products: int) -> float:
         """What a block needs for its part of a task."""
         slices = WARPS // (cut.down * cut.across)
         chunks = divided_up(divided_up(self.k, CHUNK), slices * cut.sharers)
@@ -61,10 +64,10 @@ class Deal(NamedTuple):
 
     seconds: float
     work: float
-    cuts: tuple[Cut, ...]
+    cuts: tuple[GridCut, ...]
 
 
-def deal(phase: list[Sums], cluster: int, clusters: int, products: int) -> Deal:
+def deal(phase: list[Product], cluster: int, clusters: int, products: int) -> Deal:
     """The cheapest way found: from the best cut for all alike, each product's own is tried, until none gets better."""
     alike = [(cut,) * len(phase) for cut in _cuts(cluster)]
     found = min(_dealt(phase, cuts, cluster, clusters, products) for cuts in alike)
@@ -79,11 +82,11 @@ def deal(phase: list[Sums], cluster: int, clusters: int, products: int) -> Deal:
         found = best
 
 
-def _dealt(phase: list[Sums], cuts: tuple[Cut, ...], cluster: int, clusters: int, products: int) -> Deal:
+def _dealt(phase: list[Product], cuts: tuple[GridCut, ...], cluster: int, clusters: int, products: int) -> Deal:
     """Tasks are dealt out in turn."""
     loads, at = [0.0] * clusters, 0
-    for sums, cut in zip(phase, cuts, strict=True):
-        tasks, cost = sums.tasks(cut, cluster), sums.seconds(cut, products)
+    for product, cut in zip(phase, cuts, strict=True):
+        tasks, cost = product.tasks(cut, cluster), product.seconds(cut, products)
         rounds, rest = divmod(tasks, clusters)
         for i in range(clusters):
             loads[(at + i) % clusters] += (rounds + (i < rest)) * cost
@@ -91,12 +94,12 @@ def _dealt(phase: list[Sums], cuts: tuple[Cut, ...], cluster: int, clusters: int
     return Deal(max(loads), sum(loads), cuts)
 
 
-def _cuts(cluster: int) -> Iterator[Cut]:
+def _cuts(cluster: int) -> Iterator[GridCut]:
     for down in (1, 2, 4):
         for across in (1, 2, 4):
             if down * across <= WARPS:
                 for sharers in sorted({1, cluster}):
-                    yield Cut(down, across, sharers)
+                    yield GridCut(down, across, sharers)
 
 
 def rows_seconds(
@@ -110,13 +113,13 @@ def rows_seconds(
     seconds, rows = 0.0, SIDE * height
     for level, (inputs, outputs) in enumerate(pairwise(widths)):
         if narrow and level == len(widths) - 2:
-            there_and_back = Sums(SIDE, outputs, inputs).seconds(Cut(1, 1, 1), products) + NARROW_SECONDS
+            there_and_back = Product(SIDE, outputs, inputs).seconds(GridCut(1, 1, 1), products) + NARROW_SECONDS
             seconds += divided_up(height, cluster) * there_and_back
             continue
-        forward, back = Sums(rows, outputs, inputs), Sums(rows, inputs, outputs)
-        for sums, wide in ((forward, across[level + 1]), (back, across[level])):
-            cut = Cut(height, wide, 1)
-            seconds += divided_up(sums.tiles(cut), cluster) * sums.seconds(cut, products) + BARRIER_SECONDS
+        forward, back = Product(rows, outputs, inputs), Product(rows, inputs, outputs)
+        for product, wide in ((forward, across[level + 1]), (back, across[level])):
+            cut = GridCut(height, wide, 1)
+            seconds += divided_up(product.tiles(cut), cluster) * product.seconds(cut, products) + BARRIER_SECONDS
     return seconds
 
 
