@@ -24,86 +24,45 @@ class CupyLoop(Loop):
 
     def __init__(self, plan: Plan, state: TrainState, x: Array, y: Array) -> None:
         self.plan = plan
-        xp = state.model.backend.xp
-        self.kernel = ClusterKernel(
-            plan.source, plan.kernel, cluster=plan.cluster, threads=plan.threads, shared_bytes=plan.shared_bytes
-        )
+        self.kernel = _kernel(plan)
         self.arrays = in_kernel_order(state)
         self.addresses = addresses(self.arrays)
-        self.no_rows = xp.zeros(1, np.int32)
-        x, y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
-        self.data: tuple[Any, ...] = (x, y)
-        if plan.kernel == "loop_weights":
-            self.data = (xp.empty(max(1, plan.memory_floats), np.float32), padded_input(plan, x), y, len(x))
+        self.data = _data(plan, x, y)
+        self.no_rows = state.model.backend.xp.zeros(1, np.int32)
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
         table = self.no_rows if rows is None else rows
         self.kernel(self.addresses, *self.data, table, factors, losses, len(losses))
 
 
-class CupyGrid(Loop):
-    """The whole card in one kernel, with a memory of its own for what its blocks tell one another."""
+def _kernel(plan: Plan) -> ClusterKernel:
+    """One cluster, or the whole card, whose blocks wait for one another."""
+    sizes: dict[str, Any] = {"cluster": plan.cluster, "threads": plan.threads, "shared_bytes": plan.shared_bytes}
+    if isinstance(plan, GridPlan | TilePlan):
+        return ClusterKernel(plan.source, plan.kernel, **sizes, blocks=plan.blocks, together=True)
+    return ClusterKernel(plan.source, plan.kernel, **sizes)
 
-    def __init__(self, plan: GridPlan, state: TrainState, x: Array, y: Array) -> None:
-        self.plan = plan
-        xp = state.model.backend.xp
-        self.kernel = ClusterKernel(
-            plan.source,
-            plan.kernel,
-            blocks=plan.blocks,
-            cluster=plan.cluster,
-            threads=plan.threads,
-            shared_bytes=plan.shared_bytes,
-            together=True,
-        )
-        self.arrays = in_kernel_order(state)
-        self.addresses = addresses(self.arrays)
-        self.memory, self.counts = xp.zeros(plan.workspace, np.float32), xp.zeros(2, np.uint32)
-        self.x, self.y = padded_input(plan, x), xp.ascontiguousarray(y)
+
+def _data(plan: Plan, x: Array, y: Array) -> tuple[Any, ...]:
+    """The kernel's arguments between the addresses and the tables: memory of its own, where it needs some, x and y."""
+    xp = backend_of(x).xp
+    y = xp.ascontiguousarray(y)
+    if isinstance(plan, GridPlan | TilePlan):  # for what blocks tell one another, and the counts of their barrier
+        memory, counts = xp.zeros(plan.workspace, np.float32), xp.zeros(2, np.uint32)
+        if isinstance(plan, TilePlan):
+            return memory, counts, xp.ascontiguousarray(x), y
+        padded = padded_input(plan, x)
         if plan.products == 1:
-            round_to_tf32(self.x)
-        self.no_rows = xp.zeros(1, np.int32)
-
-    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
-        table = self.no_rows if rows is None else rows
-        data = (self.memory, self.counts, self.x, self.y, len(self.y))
-        self.kernel(self.addresses, *data, table, factors, losses, len(losses))
-
-
-class CupyTiles(Loop):
-    """tile.cu on the whole card, with a memory of its own for what its blocks tell one another."""
-
-    def __init__(self, plan: TilePlan, state: TrainState, x: Array, y: Array) -> None:
-        self.plan = plan
-        xp = state.model.backend.xp
-        self.kernel = ClusterKernel(
-            plan.source,
-            plan.kernel,
-            blocks=plan.blocks,
-            cluster=1,
-            threads=plan.threads,
-            shared_bytes=plan.shared_bytes,
-            together=True,
-        )
-        self.arrays = in_kernel_order(state)
-        self.addresses = addresses(self.arrays)
-        self.workspace, self.counts = xp.zeros(plan.workspace, np.float32), xp.zeros(2, np.uint32)
-        self.x, self.y = xp.ascontiguousarray(x), xp.ascontiguousarray(y)
-        self.no_rows = xp.zeros(1, np.int32)
-
-    def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
-        table = self.no_rows if rows is None else rows
-        data = (self.workspace, self.counts, self.x, self.y)
-        self.kernel(self.addresses, *data, table, factors, losses, len(losses))
+            round_to_tf32(padded)
+        return memory, counts, padded, y, len(y)
+    if plan.kernel == "loop_weights":
+        return xp.empty(max(1, plan.memory_floats), np.float32), padded_input(plan, x), y, len(y)
+    return xp.ascontiguousarray(x), y
 
 
 def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> Loop:
     """A plan compiled for this card."""
-    if isinstance(plan, GemmPlan):
-        return CupyProducts(plan, state, x, y)
-    if isinstance(plan, GridPlan):
-        return CupyGrid(plan, state, x, y)
-    return CupyTiles(plan, state, x, y) if isinstance(plan, TilePlan) else CupyLoop(plan, state, x, y)
+    return CupyProducts(plan, state, x, y) if isinstance(plan, GemmPlan) else CupyLoop(plan, state, x, y)
 
 
 def first_that_runs(candidates: Sequence[Plan], state: TrainState, x: Array, y: Array) -> Loop:
