@@ -49,8 +49,7 @@ class FusedSession(Session):
         losses = b.xp.empty(n, dtype=b.dtype)
         taken, table = 0, self._table(min(n, longest))
         while taken < n and not self.stop():
-            count = min(n - taken, longest)
-            self.loop.launch(losses[taken : taken + count], *self._upload(table))
+            count = self._take(losses[taken : taken + longest], table)
             state.step += count
             state.optimizer.step += count
             taken += count
@@ -61,6 +60,11 @@ class FusedSession(Session):
     def evaluate(self) -> Array:
         loss, _ = self.state.loss(self.state.model(self.x), self.y)
         return loss
+
+    def _take(self, losses: Array, table: tuple[np.ndarray, np.ndarray | None]) -> int:
+        """Launch a slice of len(losses) steps; how many it takes."""
+        self.loop.launch(losses, *self._upload(table))
+        return len(losses)
 
     def _table(self, count: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The factors and the rows of the next `count` steps."""
@@ -85,9 +89,9 @@ class Fused(Engine):
         b = state.model.backend
         candidates = fused_plans(state, x, y, products=self.products)
         if b.name == "sim":
-            from nnlab.engines.fused_sim import ready
+            from nnlab.engines.fused_sim import SimSession
 
-            return FusedSession(state, x, y, ready(candidates[0], state, x, y))
+            return SimSession(state, x, y, candidates[0])
         from nnlab.engines.fused_cupy import first_that_runs
 
         return FusedSession(state, x, y, first_that_runs(candidates, state, x, y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import numpy as np
@@ -9,14 +10,20 @@ import numpy as np
 from nnlab.backends import Array, NumpyBackend
 from nnlab.backends.sim.backend import SimBackend
 from nnlab.engines.eager import EagerSession
-from nnlab.engines.fused import Loop
+from nnlab.engines.fused import FusedSession, Loop
 from nnlab.engines.fused_gemm import GemmPlan
 from nnlab.engines.fused_plan import Plan
+from nnlab.nn.networks import from_config
 from nnlab.optim import TrainState, optimizer_from_config
 
 
 class SimLoop(Loop):
-    """A twin of the run lives on the host; each launch brings it up to date, runs its steps and writes them back."""
+    """A twin of the run lives on the host; each launch brings it up to date, runs its steps and writes them back.
+
+    taken: steps of the last slice; fewer than it has, where `stop` said so before one of them.
+    """
+
+    stop: Callable[[], bool] = staticmethod(lambda: False)
 
     def __init__(self, plan: Plan, state: TrainState, x: Array, y: Array) -> None:
         self.plan, self.state, self.x, self.y = plan, state, x, y
@@ -24,23 +31,28 @@ class SimLoop(Loop):
             plan.kernel_seconds if isinstance(plan, GemmPlan) else plan.step_seconds
         )  # of the launch with the arithmetic
         self.backend = cast(SimBackend, state.model.backend)
-        self.twin = host_twin(state)
+        self.twin, self.taken = host_twin(state), 0
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
-        self._steps(self.plan.kernel, 0, losses, factors, rows)
+        self.taken = 0
+        self._steps(self.plan.kernel, losses, factors, rows)
 
-    def _steps(self, kernel: str, done: int, losses: Array, factors: Array, rows: Array | None) -> None:
-        """Book one launch that takes len(losses) steps, `done` steps into the slice."""
+    def _steps(self, kernel: str, losses: Array, factors: Array, rows: Array | None) -> None:
+        """Book one launch that takes the slice's next len(losses) steps."""
         arrays = self.state.arrays
         tables = (factors,) if rows is None else (factors, rows)
 
         def run(losses: np.ndarray, x: np.ndarray, y: np.ndarray, *rest: np.ndarray) -> None:
-            mine = self.twin.arrays
+            mine, done = self.twin.arrays, self.taken
             theirs = dict(zip(arrays, rest, strict=False))
             for name, value in theirs.items():
                 mine[name][...] = value
             self.twin.step, self.twin.optimizer.step = self.state.step + done, self.state.optimizer.step + done
-            losses[...] = EagerSession(self.twin, x, y).advance(len(losses))
+            session = EagerSession(self.twin, x, y)
+            session.stop = self.stop
+            seen = session.advance(len(losses))
+            losses[: len(seen)] = seen
+            self.taken += len(seen)
             for name, value in theirs.items():
                 value[...] = mine[name]
 
@@ -54,27 +66,43 @@ class SimProducts(SimLoop):
     plan: GemmPlan
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
+        self.taken = 0
         self._book("load", losses)
         *before, last = self.plan.kernels
         for step in range(len(losses)):
             now = slice(step, step + 1)
             for kernel in before:
                 self._book(kernel, losses[now])
-            self._steps(last, step, losses[now], factors[now], None if rows is None else rows[now])
+            self._steps(last, losses[now], factors[now], None if rows is None else rows[now])
+            if self.taken == step:
+                return
 
     def _book(self, kernel: str, losses: Array) -> None:
         self.backend.launch(kernel, (losses,), lambda losses: None, seconds=self.plan.kernel_seconds)
 
 
-def ready(plan: Plan, state: TrainState, x: Array, y: Array) -> SimLoop:
-    """The plan as this device has it."""
-    return (SimProducts if isinstance(plan, GemmPlan) else SimLoop)(plan, state, x, y)
+class SimSession(FusedSession):
+    """Slices as a card has them, but Ctrl-C need not wait for their end, which the host may take long to reach.
+
+    A launch that is stopped early has been booked whole: on a card nothing stops it.
+    """
+
+    loop: SimLoop
+
+    def __init__(self, state: TrainState, x: Array, y: Array, plan: Plan) -> None:
+        kind = SimProducts if isinstance(plan, GemmPlan) else SimLoop
+        super().__init__(state, x, y, kind(plan, state, x, y))
+
+    def _take(self, losses: Array, table: tuple[np.ndarray, np.ndarray | None]) -> int:
+        self.loop.stop = self.stop
+        super()._take(losses, table)
+        return self.loop.taken
 
 
 def host_twin(state: TrainState) -> TrainState:
-    """A run like this one, with arrays of its own on the host, in float32."""
+    """A run like this one, with arrays of its own on the host, in float32; all zero until a launch fills them."""
     twin = TrainState(
-        model=state.model.to(NumpyBackend(dtype="float32")),
+        model=from_config(state.model.config, backend=NumpyBackend(dtype="float32")),
         loss=state.loss,
         optimizer=optimizer_from_config(state.optimizer.config),
         schedule=state.schedule,

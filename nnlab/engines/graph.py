@@ -53,8 +53,7 @@ class GraphSession(Session):
         while n > 0 and not self.stop():
             count = min(n, self.chunk)
             self._load(table)
-            for _ in range(count):
-                self.graph.replay()
+            count = self._replay(count)
             state.step += count
             state.optimizer.step += count
             taken.append(self.losses[:count].copy())
@@ -66,6 +65,14 @@ class GraphSession(Session):
     def evaluate(self) -> Array:
         loss, _ = self.state.loss(self.state.model(self.x), self.y)
         return loss
+
+    def _replay(self, count: int) -> int:
+        """Queue so many steps, or fewer where `stop()` says so; a simulated GPU takes each one at once."""
+        for taken in range(count):
+            if self.stop():
+                return taken
+            self.graph.replay()
+        return count
 
     def _table(self, count: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The factors and the rows of the next `count` steps."""
