@@ -16,8 +16,8 @@ MOST_ROWS_WEIGHTS = 32  # rows a step that loop_weights takes
 MOST_THREADS = 1024
 MOST_STEPS = 8_192  # a launch: more would only lengthen the tables of rates
 SLICE_SECONDS = 0.025
-# Fitted to steps of 3.85 us (6-64-1 on 321 rows), 5.40 and 22.5 us (784-256-128-10 on 1 and 32 rows) on an H200; the
-# first two stand in data/recordings/steps-h200.json.
+# Fitted on an H200 to steps of 3.85 us (6-64-1 on 321 rows), 5.40 and 22.5 us (784-256-128-10 on 1 and 32 rows).
+# Another one took 3.48 and 5.27 us for the first two: data/recordings/steps-h200.json.
 WAIT = 0.53e-6  # seconds
 BLOCK_RATE = {"loop_rows": 100e9, "loop_weights": 155e9}  # operations a second of one block
 KERNELS = Path(__file__).with_name("kernels")

@@ -51,13 +51,15 @@ def build(sizes, activation, loss, backend):
     return nn.Sequential(layers)
 
 
-def run(backend, prepare, *, sizes, rows, activation, loss, optimizer, batch_size=None, cuts=(STEPS,), nudge=0.0):
+def run(backend, prepare, *, sizes, rows, activation, loss, optimizer, batch_size=None, cuts=(STEPS,), order=None):
+    """order: seed of a shuffle of the rows, which changes nothing but the order of sums."""
     rng = np.random.default_rng(0)
-    x = backend.asarray(rng.uniform(-1, 1, (rows, sizes[0])))
-    y = backend.asarray(rng.uniform(0.1, 0.9, (rows, sizes[-1])))
+    x, y = rng.uniform(-1, 1, (rows, sizes[0])), rng.uniform(0.1, 0.9, (rows, sizes[-1]))
+    if order is not None:
+        shuffled = np.random.default_rng(order).permutation(rows)
+        x, y = x[shuffled], y[shuffled]
+    x, y = backend.asarray(x), backend.asarray(y)
     model = build(sizes, activation, loss, backend)
-    for value in model.parameters.values() if nudge else ():
-        value[...] *= 1 + nudge * rng.standard_normal(value.shape)
     rate = 0.01 if loss != "sse" else 0.01 / (batch_size or rows)
     state = TrainState(model, LOSSES[loss], optimizer(), cosine(rate, 2 * STEPS), steps=STEPS, log_every=10)
     state.batch_size, state.batch_seed = batch_size, None if batch_size is None else 3
@@ -74,6 +76,12 @@ def distance(found, reference):
     off = sum(float(((found[2][name] - end[name]) ** 2).sum()) for name in end)
     way = sum(float(((end[name] - start[name]) ** 2).sum()) for name in end)
     return np.sqrt(off / way)
+
+
+def numpys_own(case, reference):
+    """How far NumPy's float32 is off, at most, in four orders of the rows: one order alone may be lucky."""
+    runs = (run(nnlab.backend("numpy"), engine("eager").prepare, **case, order=order) for order in (None, 1, 2, 3))
+    return max(distance(found, reference) for found in runs)
 
 
 def fused_with(kernel, products=3):
@@ -131,13 +139,9 @@ def test_against_float64(card, host64, way, activation, loss, optimizer):
     prepare, shape = WAYS[way]
     case = {**shape, "activation": activation, "loss": loss, "optimizer": optimizer}
     reference = run(host64, engine("eager").prepare, **case)
-    host = run(nnlab.backend("numpy"), engine("eager").prepare, **case)
     found = run(card, prepare, **case)
     np.testing.assert_allclose(found[0], reference[0], rtol=1e-3)
-    off, most = distance(found, reference), max(4 * distance(host, reference), 2e-6)
-    if off > most:  # at a kink, or where Adam divides by next to nothing, a rounding error of the start goes as far
-        most = 2 * distance(run(host64, engine("eager").prepare, **case, nudge=3e-7), reference)
-    assert off <= most
+    assert distance(found, reference) <= max(4 * numpys_own(case, reference), 2e-6)
 
 
 @pytest.mark.parametrize(
