@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import repeat
 from typing import ClassVar
 
 from nnlab.backends import Array
 from nnlab.optim import TrainState
+
+TABLE = 2**20  # row numbers, at most, that are drawn ahead: 8 MB
 
 
 class Session(ABC):
@@ -42,3 +45,17 @@ class Engine(ABC):
 
         Raises EngineCannot, naming what this engine does not support, before anything is run.
         """
+
+
+def batches(state: TrainState, rows: int, count: int) -> Iterator[Array | None]:
+    """For each of the next `count` steps the numbers of its rows, in the model's home, or None without batches.
+
+    rows: of the data. The numbers of many steps go up in one copy.
+    """
+    if state.batch_size is None or state.batch_seed is None:
+        yield from repeat(None, count)
+        return
+    first, ahead = state.step, max(1, TABLE // state.batch_size)
+    for start in range(0, count, ahead):
+        table = state.batches(rows, first + start, min(ahead, count - start))
+        yield from state.model.backend.asarray(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnlab.backends import Array
-from nnlab.engines.base import Engine, Session
+from nnlab.engines.base import Engine, Session, batches
 from nnlab.optim import TrainState
 
 
@@ -17,14 +17,12 @@ class EagerSession(Session):
     def advance(self, n: int) -> Array:
         state, xp = self.state, self.backend.xp
         losses = xp.empty(n, dtype=self.backend.dtype)
-        rows = state.batches(len(self.x), state.step, n)
-        rows = None if rows is None else self.backend.asarray(rows)  # the rows of n steps go up in one copy
         x, y = self.x, self.y
-        for i in range(n):
+        for i, rows in enumerate(batches(state, len(x), n)):
             if self.stop():
                 return losses[:i]
             if rows is not None:
-                x, y = xp.take(self.x, rows[i], axis=0), xp.take(self.y, rows[i], axis=0)
+                x, y = xp.take(self.x, rows, axis=0), xp.take(self.y, rows, axis=0)
             losses[i], gradient = state.loss(state.model(x), y)
             state.model.backward(gradient, to_input=False)
             state.optimizer.update(state.model.parameters, state.model.gradients, state.schedule(state.step))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines import compiled
+from nnlab.engines import base, compiled
 from nnlab.engines.base import Session
 from nnlab.engines.chain import ACTIVATIONS, Chain, chain, loss_number, optimizer_number
 from nnlab.errors import EngineCannot
@@ -55,7 +55,8 @@ class SmallSession(Session):
         if state.batch_size is None:
             self._fill(self.tiles)
         step_seconds = STEP_SECONDS + 6 * self.count * network.parameters / RATE
-        self.few = max(1, int(SLICE_SECONDS / step_seconds))  # steps a slice
+        ahead = math.inf if state.batch_size is None else base.TABLE / state.batch_size
+        self.few = max(1, int(min(SLICE_SECONDS / step_seconds, ahead)))  # steps a slice
         size = sum(value.size for value in state.model.parameters.values())
         self.parameters, self.memories = np.zeros(size, np.float32), np.zeros((2, size), np.float32)
         self.gradients = np.zeros(size, np.float32)

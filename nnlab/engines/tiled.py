@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from nnlab.backends import Array
 from nnlab.engines import small
-from nnlab.engines.base import Engine, Session
+from nnlab.engines.base import Engine, Session, batches
 from nnlab.engines.stages import Stage, stages
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import LOSSES, Loss, sse
@@ -85,12 +85,11 @@ class TiledSession(Session):
     def advance(self, n: int) -> Array:
         state = self.state
         losses = np.empty(n, dtype=state.model.backend.dtype)
-        rows = state.batches(len(self.x), state.step, n)
         with ThreadPoolExecutor(len(self.workers)) as pool, self.libraries.limit(limits=1, user_api="blas"):
-            for i in range(n):
+            for i, rows in enumerate(batches(state, len(self.x), n)):
                 if self.stop():
                     return losses[:i]
-                losses[i] = self._gradients(pool, None if rows is None else rows[i])
+                losses[i] = self._gradients(pool, rows)
                 state.optimizer.update(state.model.parameters, state.model.gradients, state.schedule(state.step))
                 state.step += 1
         return losses

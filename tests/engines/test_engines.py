@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnlab import nn
-from nnlab.engines import ENGINES, Tiled, compiled, engine
+from nnlab.engines import ENGINES, Tiled, base, compiled, engine
 from nnlab.errors import EngineCannot
 from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
@@ -91,6 +91,20 @@ def test_stop_ends_early_with_the_losses_so_far(b, name):
     taken = b.to_host(session.advance(10_000))
     assert len(taken) == state.step < 10_000
     assert len(session.advance(5)) == 0
+
+
+@pytest.mark.parametrize("name", ["eager", "tiled", NO_NUMBA], indirect=True)
+def test_rows_are_drawn_a_few_steps_ahead(b, name, monkeypatch):
+    whole, arrays = finish(b, *prepared(b, name, batch_size=5), [40])
+    drawn, draw = [], TrainState.batches
+    monkeypatch.setattr(TrainState, "batches", lambda *given: drawn.append(draw(*given)) or drawn[-1])
+    monkeypatch.setattr(base, "TABLE", 12)
+    parts, others = finish(b, *prepared(b, name, batch_size=5), [40])
+    assert max(table.size for table in drawn) <= 12
+    assert sum(len(table) for table in drawn) == 40
+    np.testing.assert_array_equal(parts, whole)
+    for key, value in arrays.items():
+        np.testing.assert_array_equal(others[key], value, err_msg=key)
 
 
 def test_graph_needs_a_device(host64):
