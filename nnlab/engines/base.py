@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import repeat
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from nnlab.backends import Array
+from nnlab.errors import EngineCannot
 from nnlab.optim import TrainState
 
 TABLE = 2**20  # row numbers, at most, that are drawn ahead: 8 MB
@@ -59,3 +60,15 @@ def batches(state: TrainState, rows: int, count: int) -> Iterator[Array | None]:
     for start in range(0, count, ahead):
         table = state.batches(rows, first + start, min(ahead, count - start))
         yield from state.model.backend.asarray(table)
+
+
+def check_settings(compiled: dict[str, Any], state: TrainState) -> None:
+    """Raise EngineCannot where the optimiser's settings are no longer those that were compiled in (its `config`)."""
+    now = state.optimizer.config
+    changed = [name for name in compiled | now if compiled.get(name) != now.get(name)]
+    if changed:
+        name = changed[0]
+        raise EngineCannot(
+            f"this run was compiled with {name} = {compiled.get(name)!r}, and the optimiser now has {now.get(name)!r}: "
+            "change settings between fit and resume, or use engine='eager', which follows changes"
+        )

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines.base import Engine, Session
+from nnlab.engines.base import Engine, Session, check_settings
 from nnlab.engines.chain import chain
 from nnlab.engines.fused_gemm import LIMITS, gemm_plan
 from nnlab.engines.fused_grid import MOST_ROWS, grid_plans
@@ -42,9 +42,10 @@ class FusedSession(Session):
 
     def __init__(self, state: TrainState, x: Array, y: Array, loop: Loop) -> None:
         self.state, self.x, self.y, self.loop = state, x, y, loop
-        self.backend = state.model.backend
+        self.backend, self.compiled = state.model.backend, state.optimizer.config
 
     def advance(self, n: int) -> Array:
+        check_settings(self.compiled, self.state)
         state, b, longest = self.state, self.backend, self.loop.plan.slice_steps
         losses = b.xp.empty(n, dtype=b.dtype)
         taken, table = 0, self._table(min(n, longest))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines.base import Engine, Session
+from nnlab.engines.base import Engine, Session, check_settings
 from nnlab.engines.graph_plan import StepPlan, step_plan
 from nnlab.errors import CaptureError, EngineCannot, ShapeError
 from nnlab.optim import Optimizer, TrainState
@@ -33,6 +33,7 @@ class GraphSession(Session):
     def __init__(self, state: TrainState, x: Array, y: Array, plan: StepPlan | None) -> None:
         self.state, self.x, self.y = state, x, y
         self.backend = b = state.model.backend
+        self.compiled = state.optimizer.config
         xp, factors = b.xp, len(state.optimizer.factors(1, 1.0))
         seconds = 0.0 if plan is None else sum(launch.seconds for launch in plan.launches)
         self.chunk = max(1, min(CHUNK, int(CHUNK_SECONDS / seconds))) if seconds else CHUNK
@@ -47,6 +48,7 @@ class GraphSession(Session):
             self.step()
 
     def advance(self, n: int) -> Array:
+        check_settings(self.compiled, self.state)
         state, b = self.state, self.backend
         taken = []
         table = self._table(min(n, self.chunk))

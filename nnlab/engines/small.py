@@ -16,7 +16,7 @@ from nnlab.engines.base import Session
 from nnlab.engines.chain import ACTIVATIONS, Chain, chain, loss_number, optimizer_number
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import sse
-from nnlab.optim import Adam, Momentum, TrainState
+from nnlab.optim import Adam, Momentum, Optimizer, TrainState
 
 LANES, LINE = 16, 64  # rows are padded to a multiple of a vector's, and arrays begin at one of a cache line's bytes
 TILE = 512  # rows at a time, at most: the arrays of a 64 wide layer then stay in the second-level cache
@@ -63,13 +63,6 @@ class SmallSession(Session):
         layers, work = _layers(network)
         omegas = np.array(network.omegas, np.float32)
         self.net = (layers, omegas, self.parameters, self.gradients, _aligned((work,)))
-        optimizer = state.optimizer
-        self.constants = np.zeros(5, np.float32)
-        if isinstance(optimizer, Momentum):
-            self.constants[0] = optimizer.momentum
-        if isinstance(optimizer, Adam):
-            beta1, beta2 = optimizer.beta1, optimizer.beta2
-            self.constants[:] = beta1, 1.0 - beta1, beta2, 1.0 - beta2, optimizer.epsilon
 
     def advance(self, n: int) -> Array:
         losses, done = np.empty(n, np.float32), 0
@@ -95,7 +88,7 @@ class SmallSession(Session):
         factors = np.array([optimizer.factors(update + i, schedule(first + i)) for i in range(steps)], np.float32)
         picks = state.batches(len(self.x), first, steps)
         picks = np.empty((steps, 0), np.int64) if picks is None else picks
-        how = (optimizer_number(optimizer), self.constants, factors, self.memories)
+        how = (optimizer_number(optimizer), _constants(optimizer), factors, self.memories)
         self.loop.train(self._net(self.count), how, (self.x, self.y, picks, *self.tiles, self.count), losses)
         state.step += steps
         optimizer.step += steps
@@ -119,6 +112,17 @@ class SmallSession(Session):
                 piece = flat[start : start + array.size].reshape(array.shape)
                 np.copyto(*((array, piece) if to_model else (piece, array)))
                 start += array.size
+
+
+def _constants(optimizer: Optimizer) -> np.ndarray:
+    """What loop.py wants of an optimiser as it is set now."""
+    constants = np.zeros(5, np.float32)
+    if isinstance(optimizer, Momentum):
+        constants[0] = optimizer.momentum
+    if isinstance(optimizer, Adam):
+        beta1, beta2 = optimizer.beta1, optimizer.beta2
+        constants[:] = beta1, 1.0 - beta1, beta2, 1.0 - beta2, optimizer.epsilon
+    return constants
 
 
 def _tiles(rows: int) -> tuple[int, int]:

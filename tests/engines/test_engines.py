@@ -93,6 +93,23 @@ def test_stop_ends_early_with_the_losses_so_far(b, name):
     assert len(session.advance(5)) == 0
 
 
+@pytest.mark.parametrize(("optimizer", "setting"), [(Momentum, "momentum"), (Adam, "beta1"), (Adam, "epsilon")])
+def test_a_setting_changed_on_the_way_is_followed_or_refused(b, name, optimizer, setting):
+    state, session = prepared(b, name, optimizer=optimizer)
+    session.advance(5)
+    setattr(state.optimizer, setting, 0.25)
+    if not b.is_host and name != "eager":
+        with pytest.raises(EngineCannot, match=rf"with {setting} = .* now has 0\.25: change settings between"):
+            session.advance(5)
+        assert state.step == state.optimizer.step == 5
+        session = engine(name).prepare(state, session.x, session.y)
+    theirs = b.to_host(session.advance(35))
+    reference, session = prepared(b, "eager", optimizer=optimizer)
+    session.advance(5)
+    setattr(reference.optimizer, setting, 0.25)
+    np.testing.assert_allclose(theirs, b.to_host(session.advance(35)), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["eager", "tiled", NO_NUMBA], indirect=True)
 def test_rows_are_drawn_a_few_steps_ahead(b, name, monkeypatch):
     whole, arrays = finish(b, *prepared(b, name, batch_size=5), [40])
