@@ -1,5 +1,7 @@
 """Ways to run training steps: all compute the same, at different cost."""
 
+from typing import Any
+
 from nnlab.engines.auto import Auto
 from nnlab.engines.base import Engine, Session
 from nnlab.engines.eager import Eager
@@ -13,8 +15,8 @@ __all__ = ["ENGINES", "Auto", "CudaGraph", "Eager", "Engine", "Fused", "FusedTF3
 ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGraph, Tiled, Fused, FusedTF32, Auto)}
 
 
-def engine(name: str) -> Engine:
-    """The engine called `name`. Raises UnknownName with the nearest valid one."""
+def engine(name: str, **settings: Any) -> Engine:
+    """The engine called `name`, with its settings. Raises UnknownName with the nearest valid one."""
     if name not in ENGINES:
         raise UnknownName("engine", name, ENGINES)
-    return ENGINES[name]()
+    return ENGINES[name](**settings)

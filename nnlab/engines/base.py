@@ -40,6 +40,11 @@ class Engine(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `engine(name, **settings)` needs to make this engine again; it fits into JSON."""
+        return {}
+
     @abstractmethod
     def prepare(self, state: TrainState, x: Array, y: Array) -> Session:
         """Get ready to train on x (rows, inputs) and y (rows, outputs), both in the model's home.

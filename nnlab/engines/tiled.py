@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -141,6 +142,11 @@ class Tiled(Engine):
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise ValueError(f"{name} must be a whole number from 1, or None, not {value!r}")
         self.tile, self.threads = tile, threads
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        both = {"tile": self.tile, "threads": self.threads}
+        return {name: value for name, value in both.items() if value is not None}
 
     def prepare(self, state: TrainState, x: Array, y: Array) -> Session:
         model = state.model

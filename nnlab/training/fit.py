@@ -93,8 +93,8 @@ def resume(
 
     steps: the total over all parts. A total other than the planned one raises CheckpointMismatch, since schedules
     are laid out over the total; override=True accepts it, keeps the schedule, and notes it in
-    state.extra["overrides"]; a total below the steps already taken is a ValueError. A run that is already complete
-    returns at once. Raises what `fit` raises.
+    state.extra["overrides"]; a total below the steps already taken is a ValueError. engine: by default the one of the
+    run so far, with its settings. A run that is already complete returns at once. Raises what `fit` raises.
     """
     if steps is not None and steps != state.steps:
         steps = _whole("steps", steps)
@@ -109,13 +109,18 @@ def resume(
         state.extra.setdefault("overrides", []).append(note)
         state.steps = steps
         _cut_log(state)
-    return _run(state, x, y, state.engine if engine is None else engine, callbacks)
+    if engine is None:
+        engine = engine_by_name(state.engine, **state.extra.get("engine", {}))
+    return _run(state, x, y, engine, callbacks)
 
 
 def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks: Iterable[Callback]) -> History:
     check_run(state.model, state.loss, x, y)
     runner = engine if isinstance(engine, Engine) else engine_by_name(engine)
     state.engine = runner.name
+    state.extra.pop("engine", None)
+    if runner.settings:
+        state.extra["engine"] = runner.settings
     state.optimizer.prepare(state.model.parameters)
     session = runner.prepare(state, x, y)
     callbacks = list(callbacks)

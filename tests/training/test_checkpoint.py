@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 import nnlab
 from nnlab import files, nn
+from nnlab.engines import Tiled
 from nnlab.errors import CheckpointDamaged, CheckpointMismatch
 from nnlab.nn import losses
 from nnlab.optim import Schedule
@@ -104,6 +105,20 @@ def test_resume_between_two_logs(b, tmp_path, optimizer):
     assert loaded.step == 5
     resume(loaded, *data(b))
     assert_same_run(straight, loaded)
+
+
+def test_an_engine_resumes_with_its_settings(tmp_path):
+    """The tile decides in which order sums are taken, and so the last bits."""
+    b, tiled = nnlab.backend("numpy"), Tiled(tile=3, threads=2)
+    straight = run(b, Adam(), batch_size=None, engine=tiled).state
+    part = run(b, Adam(), batch_size=None, engine=tiled, stop=20)
+    save_checkpoint(tmp_path / "a.safetensors", part.state)
+    loaded = load_checkpoint(tmp_path / "a.safetensors", backend=b)
+    resume(loaded, *data(b))
+    assert_same_run(straight, loaded)
+    assert loaded.extra == {"engine": {"tile": 3, "threads": 2}}
+    resume(part.state, *data(b), engine="tiled")
+    assert part.state.extra == {}, "the settings of another engine"
 
 
 def test_the_rates_go_on_where_they_were(host64, tmp_path):
