@@ -79,9 +79,9 @@ def distance(found, reference):
 
 
 def numpys_own(case, reference):
-    """How far NumPy's float32 is off, at most, in four orders of the rows: one order alone may be lucky."""
+    """How far NumPy's float32 is off: the second worst of four orders of the rows, as one may cross a ReLU's kink."""
     runs = (run(nnlab.backend("numpy"), engine("eager").prepare, **case, order=order) for order in (None, 1, 2, 3))
-    return max(distance(found, reference) for found in runs)
+    return sorted(distance(found, reference) for found in runs)[-2]
 
 
 def fused_with(kernel, products=3):
