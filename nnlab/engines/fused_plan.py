@@ -154,7 +154,7 @@ class Plan:
 
     def __str__(self) -> str:
         blocks = "one block" if self.cluster == 1 else f"a cluster of {self.cluster} blocks"
-        return f"{self.kernel} on {blocks} of {self.threads} threads"
+        return f"{self.kernel} on {blocks}"
 
 
 def plans(chain: Chain, run: Run, card: Card) -> Iterator[Plan]:
