@@ -170,7 +170,7 @@ class GemmPlan(Plan):
 
     def __str__(self) -> str:
         products = {1: "TF32", 3: "3xTF32"}[self.products]
-        return f"gemm on {self.cluster} multiprocessors, {products}"
+        return f"gemm in {products}"
 
 
 def gemm_plan(chain: Chain, run: Run, card: Card, *, products: int) -> GemmPlan | None:

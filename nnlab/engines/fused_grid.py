@@ -57,7 +57,7 @@ class GridPlan(Plan):
 
     def __str__(self) -> str:
         products = {1: "TF32", 3: "3xTF32"}[self.products]
-        return f"loop_grid on {self.blocks} blocks, {products}"
+        return f"loop_grid in {products}"
 
 
 def grid_plans(chain: Chain, run: Run, card: Card, *, products: int) -> Iterator[GridPlan]:

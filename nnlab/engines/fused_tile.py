@@ -45,7 +45,7 @@ class TilePlan(Plan):
 
     def __str__(self) -> str:
         products = {"1": "TF32", "3": "3xTF32"}[self.constants["PRODUCTS"]]
-        return f"tile on {self.blocks} blocks, {products}"
+        return f"tile in {products}"
 
 
 def tile_plan(chain: Chain, run: Run, card: Card, *, products: int) -> TilePlan | None:
