@@ -51,7 +51,7 @@ __device__ void exchange(float* memory, float* const* arrays) {
             else here = there;
         }
         if constexpr (!WRITE && PRODUCTS == 1)
-            memory[begin(ROUNDED, L) + k * STRIDE + unit] = stored(memory[begin(WEIGHTS, L) + k * STRIDE + unit]);
+            memory[begin(ROUNDED, L) + k * STRIDE + unit] = to_word(memory[begin(WEIGHTS, L) + k * STRIDE + unit]);
     }
     if constexpr (!WRITE && L > 0 && BIAS[L])
         for (int row = blockIdx.x * THREADS + threadIdx.x; row < ROWS; row += BLOCKS * THREADS)

@@ -113,10 +113,10 @@ __device__ inline void multiply(Sums& sums, const Registers& a, const Registers&
         auto for_each = [&](auto add) {
 #pragma unroll
             for (int k = 0; k < 4; k += 2) {
-                const Split left[4] = {loaded(a[2 * i][k]), loaded(a[2 * i + 1][k]), loaded(a[2 * i][k + 1]),
-                                       loaded(a[2 * i + 1][k + 1])};
+                const Split left[4] = {Split(a[2 * i][k]), Split(a[2 * i + 1][k]), Split(a[2 * i][k + 1]),
+                                       Split(a[2 * i + 1][k + 1])};
 #pragma unroll
-                for (int j = 0; j < 4; ++j) add(j, left, {loaded(b[j][k]), loaded(b[j][k + 1])});
+                for (int j = 0; j < 4; ++j) add(j, left, {Split(b[j][k]), Split(b[j][k + 1])});
             }
         };
         using Left = const Split (&)[4];

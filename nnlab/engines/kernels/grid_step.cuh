@@ -63,7 +63,7 @@ struct Step {
         Quad a, its_slope;
         for (int i = 0; i < 4; ++i) {
             activate<L - 1>(z.at[i], a.at[i], its_slope.at[i]);
-            a.at[i] = stored(a.at[i]);
+            a.at[i] = to_word(a.at[i]);
         }
         if (ROWS % CHUNK && row >= ROWS) return;
         if (WIDTH[L] % 4 == 0 || unit + 4 <= WIDTH[L]) {
@@ -89,7 +89,7 @@ struct Step {
             activate<LAST>(z.at[i], a, its_slope);
             lose(a, target.at[i], its_term, gradient);
             term += its_term;
-            delta.at[i] = stored(gradient * its_slope);
+            delta.at[i] = to_word(gradient * its_slope);
         }
         *reinterpret_cast<Quad*>(this->delta<LAYERS>(row, unit)) = delta;
         return delta;
@@ -103,7 +103,7 @@ struct Step {
         Quad delta;
         for (int i = 0; i < 4; ++i)
             delta.at[i] = WIDTH[L] % 4 && unit + i >= WIDTH[L] ? 0.0f
-                : stored(sum.at[i] * (keeps_slope(L) ? known.at[i] : slope_at<L - 1>(known.at[i])));
+                : to_word(sum.at[i] * (keeps_slope(L) ? known.at[i] : slope_at<L - 1>(from_word(known.at[i]))));
         *reinterpret_cast<Quad*>(this->delta<L>(row, unit)) = delta;
     }
     template <int L>
@@ -121,7 +121,7 @@ struct Step {
         for (int k = 0; k < ARRAYS; ++k) *reinterpret_cast<Quad*>(parameters<L>(k, unit, n)) = p.of[k];
         if constexpr (PRODUCTS == 1) {
             Quad rounded;
-            for (int i = 0; i < 4; ++i) rounded.at[i] = stored(p.of[0].at[i]);
+            for (int i = 0; i < 4; ++i) rounded.at[i] = to_word(p.of[0].at[i]);
             *reinterpret_cast<Quad*>(memory + begin(OPERANDS, L) + unit * delta_stride(L + 1) + n) = rounded;
         }
     }

@@ -1,8 +1,4 @@
-// What lies between two layers, in the card's memory: how wide it is, and how its numbers are written.
-//
-// The tensor cores do not look at the last 13 bits of a float32. So with PRODUCTS 1 a number is kept as a word: its
-// bits plus half a unit of the last bit that they do look at. Cut off there, the word is the number rounded to TF32;
-// and less the half unit, it is the whole float32 again. With PRODUCTS 3 a word is the number itself.
+// What lies between two layers, in the card's memory: how wide it is, and how its numbers are written: as words (mma.cuh).
 
 constexpr int ROW_TILE = 128, NARROW_TILE = 64;  // COLUMN_TILE, 128 or 64, comes with the sizes
 constexpr int PADDED_ROWS = rounded_up(ROWS, ROW_TILE), TILES = PADDED_ROWS / ROW_TILE;
@@ -10,10 +6,6 @@ __host__ __device__ constexpr int padded(int level) { return rounded_up(WIDTH[le
 __host__ __device__ constexpr int tile(int level) { return padded(level) % COLUMN_TILE ? NARROW_TILE : COLUMN_TILE; }
 
 constexpr bool SHORT = PRODUCTS == 1;
-constexpr unsigned HALF = 0x1000u, SEEN = 0xffffe000u;
-
-__device__ inline float to_word(float v) { return SHORT ? __uint_as_float(__float_as_uint(v) + HALF) : v; }
-__device__ inline float from_word(float word) { return SHORT ? __uint_as_float(__float_as_uint(word) - HALF) : word; }
 
 // The slope of a sine is a cosine, which its value does not tell. With PRODUCTS 3 it has an array of its own,
 // elsewhere called slopes. With PRODUCTS 1 it takes the 13 free bits, as a whole number from 1 to 8191 for -1 to 1.
@@ -21,7 +13,7 @@ __host__ __device__ constexpr bool has_slopes(int layer) { return !SHORT && ACTI
 constexpr float TO_WHOLE = 8388608.0f;  // added to a number below 8192, it leaves the nearest whole one in those bits
 
 __device__ inline float pack(float sine, float cosine) {
-    const unsigned rounded = __float_as_uint(sine) + HALF;
+    const unsigned rounded = __float_as_uint(to_word(sine));
     const unsigned whole = __float_as_uint(fmaf(cosine, 4095.0f, TO_WHOLE + 4096.0f));
     return __uint_as_float((rounded & SEEN) | (whole & ~SEEN));
 }

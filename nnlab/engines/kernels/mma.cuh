@@ -1,6 +1,20 @@
 // Small products on the tensor cores (mma.sync m16n8k8), which take TF32: a float32 with 10 bits of mantissa instead of
 // 23; they drop the other 13. With PRODUCTS 3 each number is split into two TF32s, and three products make up for one
-// ("3xTF32"): as good as float32. With PRODUCTS 1 numbers are rounded to TF32.
+// ("3xTF32"): as good as float32.
+//
+// With PRODUCTS 1 a number is kept as a word: its bits plus half a unit of the last bit that the tensor cores look at.
+// Cut off there, the word is the number rounded to TF32; and less the half unit, it is the whole float32 again, as slopes
+// need it: 1 - a * a of an a next to 1. A NaN stays one, and the 0 of memory that nobody has written to stays 0. With
+// PRODUCTS 3 a word is the number itself.
+
+constexpr unsigned HALF = 0x1000u, SEEN = 0xffffe000u;
+
+__device__ inline float to_word(float v) {
+    return PRODUCTS == 3 ? v : __int_as_float(min(__float_as_int(v), 0x7fffefff) + int(HALF));
+}
+__device__ inline float from_word(float word) {
+    return PRODUCTS == 3 ? word : __uint_as_float(max(__float_as_uint(word), HALF) - HALF);
+}
 
 #ifndef ON_HOST
 __device__ inline void mma(float (&c)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
@@ -10,35 +24,17 @@ __device__ inline void mma(float (&c)[4], unsigned a0, unsigned a1, unsigned a2,
 }
 #endif
 
-// The nearest TF32 (Dekker's splitting: the last 13 bits are lost in the large number and come back as zeros). NaN and
-// infinity, and what is beyond 1e34, become NaN.
-__device__ inline float tf32(float v) {
-    const float large = __fmul_rn(v, 8193.0f);
-    return __fsub_rn(large, __fsub_rn(large, v));
-}
-
-// A number as the tensor cores take it: its high part and, for 3xTF32, what that leaves.
+// A word as the tensor cores take it: its high part and, for 3xTF32, what that leaves.
 struct Split {
     unsigned high, low;
     __device__ Split() {}
-    __device__ Split(float v) {
-        if (PRODUCTS == 3) {  // v - high is exact; where v is NaN or infinite, low is NaN
-            high = (__float_as_uint(v) + 0x1000u) & 0xffffe000u;
-            low = __float_as_uint(v - __uint_as_float(high));
-        } else {
-            high = __float_as_uint(tf32(v));
-        }
+    __device__ Split(float word) {
+        high = __float_as_uint(word);
+        if (PRODUCTS == 1) return;
+        high = (high + HALF) & SEEN;
+        low = __float_as_uint(word - __uint_as_float(high));  // exact; where word is NaN or infinite, NaN
     }
 };
-
-// With PRODUCTS 1 numbers are rounded once, when they are stored for many products, and not each time they are used.
-__device__ inline float stored(float v) { return PRODUCTS == 1 ? tf32(v) : v; }
-__device__ inline Split loaded(float v) {
-    if constexpr (PRODUCTS == 3) return Split(v);
-    Split as_it_is;
-    as_it_is.high = __float_as_uint(v);
-    return as_it_is;
-}
 
 // The two small terms of 3xTF32, and the large one. The tensor cores round each sum toward zero: small ones go first.
 __device__ inline void add_small(float (&c)[4], const Split (&a)[4], const Split (&b)[2]) {

@@ -30,7 +30,7 @@ struct EndRows {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
             float* block = my_rows<LEVEL>(shared, column(i) / 16);
-            if (LEVEL == 0) block[value_place(row(i), column(i))] = stored(v[i]);
+            if (LEVEL == 0) block[value_place(row(i), column(i))] = to_word(v[i]);
             else block[delta_place(row(i), column(i))] = v[i];
         }
     }

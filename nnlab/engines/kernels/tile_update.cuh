@@ -33,7 +33,7 @@ struct Place {
     }
     __device__ void show(float* image) const {
         const float w = arrays[0][in_tensor];
-        image[in_image] = in_image < bias_at(0) - IMAGE_AT ? stored(w) : w;  // biases are in no product
+        image[in_image] = in_image < bias_at(0) - IMAGE_AT ? to_word(w) : w;  // biases are in no product
     }
 };
 

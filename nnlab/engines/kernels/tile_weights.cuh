@@ -53,18 +53,18 @@ struct WeightGradient {
                 for (int i = 0; i < TALL / 16; ++i) {
                     const Quad v = quad_at(value + (block * blocks(L) + i) * BLOCK + at);
 #pragma unroll
-                    for (int k = 0; k < 4; ++k) a[i][k] = loaded(v.at[k]);
+                    for (int k = 0; k < 4; ++k) a[i][k] = Split(v.at[k]);
                 }
 #pragma unroll
                 for (int j = 0; j < WIDE / 8; j += 2) {
                     const float* place = delta + (block * blocks(L + 1) + j / 2) * BLOCK + at;
                     if constexpr (WIDE == 8) {
                         const Pair d = pair_at(place);
-                        b[0][0] = loaded(d.at[0]), b[0][1] = loaded(d.at[1]);
+                        b[0][0] = Split(d.at[0]), b[0][1] = Split(d.at[1]);
                     } else {
                         const Quad d = quad_at(place);
-                        b[j][0] = loaded(d.at[0]), b[j][1] = loaded(d.at[1]);
-                        b[j + 1][0] = loaded(d.at[2]), b[j + 1][1] = loaded(d.at[3]);
+                        b[j][0] = Split(d.at[0]), b[j][1] = Split(d.at[1]);
+                        b[j + 1][0] = Split(d.at[2]), b[j + 1][1] = Split(d.at[3]);
                     }
                 }
 #pragma unroll
@@ -82,7 +82,7 @@ struct WeightGradient {
             const unsigned pair = part + k * BIAS_PARTS;  // of rows, 8 apart
             const unsigned block = pair / 8 * blocks(L + 1) + column / 16;
             const Pair d = pair_at(delta + block * BLOCK + delta_place(pair % 8, column));
-            bias_sum += d.at[0] + d.at[1];
+            bias_sum += from_word(d.at[0]) + from_word(d.at[1]);
         }
     }
 

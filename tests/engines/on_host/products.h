@@ -1,5 +1,6 @@
-// Stands in for CUDA, mma.cuh and async.cuh where blocks do not talk to one another: they run one after another, each as
+// Stands in for CUDA, mma and async.cuh where blocks do not talk to one another: they run one after another, each as
 // in cluster.h. Copies into shared memory arrive when the thread waits for them, as late as they may.
+#define ON_HOST
 #undef THREADS
 #undef CLUSTER
 #undef SHARED_BYTES

@@ -22,7 +22,7 @@ extern "C" void run(const char* name, void** with, unsigned across, unsigned dow
 
 def compiled(plan, folder):
     """The plan's kernels as a shared library."""
-    files = [name for name in SOURCES["gemm"] if name not in ("mma.cuh", "async.cuh")]
+    files = [name for name in SOURCES["gemm"] if name != "async.cuh"]
     listed = re.findall(r"^(FORWARD|BACKWARD|WEIGHTS)\((\d+)\)$", plan.source, re.MULTILINE)
     names = [f"{kind.lower()}_{layer}" for kind, layer in listed]
     names += ["load", "first_layer", "head", "first_gradients", "update_all"]
