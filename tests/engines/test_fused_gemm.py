@@ -147,9 +147,24 @@ def built(case, backend):
     return state, backend.asarray(x), backend.asarray(y)
 
 
-@pytest.mark.skipif(
+def plan_of(state, x, products):
+    run = Run(
+        state.batch_size or len(x),
+        state.batch_size is not None,
+        loss_number(state.loss),
+        optimizer_number(state.optimizer),
+        len(state.optimizer.memories),
+        optimizer_settings(state.optimizer),
+    )
+    return gemm_plan(chain(state.model), run, SMALL_CARD, products=products)
+
+
+on_the_host = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("g++") is None, reason="needs Linux and g++ to compile kernels for the host"
 )
+
+
+@on_the_host
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[2]}-{case[0]}" for case in CASES])
 def test_kernels_against_float64_and_against_themselves(tmp_path, host64, case):
     products = case[0]
@@ -159,15 +174,7 @@ def test_kernels_against_float64_and_against_themselves(tmp_path, host64, case):
     library, ends = None, []
     for seed, cuts in ((0, [STEPS]), (5, [1] * STEPS)):
         state, x, y = built(case, nnlab.backend("numpy"))
-        run = Run(
-            state.batch_size or len(x),
-            state.batch_size is not None,
-            loss_number(state.loss),
-            optimizer_number(state.optimizer),
-            len(state.optimizer.memories),
-            optimizer_settings(state.optimizer),
-        )
-        plan = gemm_plan(chain(state.model), run, SMALL_CARD, products=products)
+        plan = plan_of(state, x, products)
         library = library or compiled(plan, tmp_path)
         session = FusedSession(state, x, y, HostProducts(plan, state, x, y, library, seed))
         ends.append((np.concatenate([session.advance(n) for n in cuts]), state.arrays))
@@ -180,3 +187,14 @@ def test_kernels_against_float64_and_against_themselves(tmp_path, host64, case):
     np.testing.assert_array_equal(again, losses)
     for name, value in arrays.items():
         np.testing.assert_array_equal(others[name], value, err_msg=name)
+
+
+@on_the_host
+@pytest.mark.parametrize("case", [CASES[0], CASES[3]], ids=["sine", "leaky_relu"])
+def test_nan_of_any_bits_reaches_the_loss(tmp_path, case):
+    """A card's own NaN has all bits set: half a unit more must not make a number of it."""
+    state, x, y = built(case, nnlab.backend("numpy"))
+    state.model.parameters["0.weight"].view(np.uint32)[0, 0] = 0x7FFFFFFF
+    plan = plan_of(state, x, case[0])
+    losses = FusedSession(state, x, y, HostProducts(plan, state, x, y, compiled(plan, tmp_path), 0)).advance(1)
+    assert np.isnan(losses).all()

@@ -131,3 +131,16 @@ def test_tiles_in_tf32_keep_three_digits(tmp_path, monkeypatch, host64):
     for name, value in exact.arrays.items():
         away = np.abs(state.arrays[name] - value).max() / np.abs(value - start[name]).max()
         assert 1e-5 < away < 2e-3, name
+
+
+@pytest.mark.parametrize("kernel", ["tile", "loop_grid"])
+@pytest.mark.parametrize("products", [1, 3])
+def test_nan_of_any_bits_reaches_the_loss(tmp_path, monkeypatch, kernel, products):
+    """A card's own NaN has all bits set: half a unit more must not make a number of it."""
+    monkeypatch.setattr(fused_tile, "LEAST_ROWS", 1)
+    case = ([5, 12, 40, 2], "tanh", "linear", "mse", SGD, 150, None, True, 2)
+    state, x, y = state_and_data(case, nnlab.backend("numpy"))
+    state.model.parameters["0.weight"].view(np.uint32)[0, 0] = 0x7FFFFFFF
+    plan = plan_of(case, state, kernel, products=products)
+    losses = FusedSession(state, x, y, HostLoop(plan, state, x, y, compiled(plan, tmp_path), 0)).advance(2)
+    assert np.isnan(losses).all()
