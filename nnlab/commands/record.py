@@ -20,15 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.device is not None:
-        return _device(Path(arguments.device), arguments.backend)
     import nnlab
+    from nnlab.engines import engine
     from nnlab.errors import UnknownName
     from nnlab.lessons.recorded import cub, growth, making, on_card, port, quality, staircase, sweep
 
-    tables = {
-        "siren-quality": quality.record,
-        "siren-sweep": sweep.record,
+    engine(arguments.engine)  # raises UnknownName, before any work is done
+    if arguments.device is not None:
+        return _device(Path(arguments.device), arguments.backend)
+    trained = {"siren-quality": quality.record, "siren-sweep": sweep.record}
+    timed = {  # in ways of their own: --engine is not for them
         "growth-cpu": growth.record,
         "growth-h200": growth.record,
         "port-email": port.email,
@@ -36,24 +37,31 @@ def run(arguments: argparse.Namespace) -> int:
         "port-cub": port.cub,
         "staircase-h200": staircase.record,
     }
-    names = (*tables, *(f"cub-{name}" for name in cub.RUNS))
-    if arguments.name is None:
+    names = (*trained, *timed, *(f"cub-{name}" for name in cub.RUNS))
+    name = arguments.name
+    if name is None:
         print("\n".join(names))
         return 0
-    if arguments.name not in names:
-        raise UnknownName("recording", arguments.name, names)
+    if name not in names:
+        raise UnknownName("recording", name, names)
+    path = Path(arguments.out) / f"{name}.json"
+    checkpoint = None if arguments.checkpoints is None else Path(arguments.checkpoints) / f"{name}.safetensors"
+    for target in (path, checkpoint):
+        if target is not None:
+            making.check(target)
     b = nnlab.backend(arguments.backend)
-    command = f"nnlab record {arguments.name} --backend {arguments.backend} --engine {arguments.engine}"
+    command = f"nnlab record {name} --backend {arguments.backend}"
+    if name not in timed:
+        command += f" --engine {arguments.engine}"
     made = making.made_here(b, command)
-    if arguments.name in tables:
-        record = tables[arguments.name](b, arguments.engine)
+    if name in timed:
+        record = timed[name](b)
+    elif name in trained:
+        record = trained[name](b, arguments.engine)
     else:
-        checkpoint = None
-        if arguments.checkpoints is not None:
-            Path(arguments.checkpoints).mkdir(parents=True, exist_ok=True)
-            checkpoint = Path(arguments.checkpoints) / f"{arguments.name}.safetensors"
-        record = cub.paint(arguments.name.removeprefix("cub-"), b, arguments.engine, checkpoint)
-    print(making.write(Path(arguments.out), arguments.name, {"made": made} | record))
+        record = cub.paint(name.removeprefix("cub-"), b, arguments.engine, checkpoint)
+    making.write(path, {"made": made} | record)
+    print(path)
     return 0
 
 

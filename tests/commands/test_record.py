@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +14,8 @@ import nnlab
 from nnlab import nn
 from nnlab.cli import main
 from nnlab.images import psnr, render
-from nnlab.lessons.recorded import cub, label, quality, recording, sweep, thumbnails
-from nnlab.training import constant, load_checkpoint
+from nnlab.lessons.recorded import cub, growth, label, port, quality, recording, sweep, thumbnails
+from nnlab.training import constant, fit, load_checkpoint
 
 
 def test_names_are_listed_and_suggested(capsys):
@@ -39,6 +41,72 @@ def test_a_cub_is_recorded_with_its_checkpoint(tmp_path, monkeypatch):
     state = load_checkpoint(tmp_path / "cub-diary.safetensors", backend=nnlab.backend("numpy"))
     assert state.step == 200
     assert state.extra["cub"]["hidden"] == 4
+
+
+def interrupted_fit(moment):
+    """`fit`, with Ctrl-C at on_start or at the first on_log."""
+    ctrl_c = SimpleNamespace(**{moment: lambda state: signal.raise_signal(signal.SIGINT)})
+    return lambda *args, callbacks=(), **options: fit(*args, callbacks=[*callbacks, ctrl_c], **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("cub-pyramid64", cub), ("siren-sweep", sweep), ("siren-quality", quality)]
+)
+def test_a_stopped_run_is_not_recorded(tmp_path, monkeypatch, capsys, name, module):
+    monkeypatch.setitem(cub.RUNS, "pyramid64", cub.Run(4, 200))
+    monkeypatch.setattr(sweep, "WIDTHS", (8,))
+    monkeypatch.setattr(quality, "RUNS", [quality.Run("tanh", constant(1e-3), 101)])
+    monkeypatch.setattr(quality, "WIDTH", 8)
+    monkeypatch.setattr(quality, "MARKS", ())
+    monkeypatch.setattr(module, "fit", interrupted_fit("on_log"))
+    earlier = [tmp_path / f"{name}.json", tmp_path / f"{name}.safetensors"]
+    for file in earlier:
+        file.write_text("an earlier run")
+    folders = ["--out", str(tmp_path), "--checkpoints", str(tmp_path)]
+    assert main(["record", name, "--backend", "numpy", "--engine", "tiled", *folders]) == 130
+    assert "nnlab record: stopped" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == earlier
+    assert all(file.read_text() == "an earlier run" for file in earlier)
+
+
+def test_a_stopped_epoch_is_not_measured(monkeypatch):
+    monkeypatch.setattr(growth, "fit", interrupted_fit("on_start"))
+    with pytest.raises(KeyboardInterrupt):
+        growth.epoch(8)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--engine", "tyled"], "unknown engine 'tyled'. Did you mean 'tiled'?"),
+        (["--out", "a-file"], "a-file: is a file; name a folder"),
+        (["--out", "a-file/below"], "a-file: is a file; name a folder"),
+        (["--out", "a-folder"], "port-email.json: is a folder; name a file in it"),
+        (["--checkpoints", "a-file"], "a-file: is a file; name a folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_any_work(tmp_path, monkeypatch, capsys, options, complaint):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_text("something")
+    (tmp_path / "a-folder" / "port-email.json").mkdir(parents=True)
+    monkeypatch.setattr(port, "email", lambda *_: pytest.fail("work was begun"))
+    assert main(["record", "port-email", "--backend", "numpy", *options]) == 1
+    assert complaint in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a-file", "a-folder"]
+
+
+def test_the_command_names_the_engine_where_it_is_used(tmp_path, monkeypatch):
+    monkeypatch.setattr(port, "email", lambda b: {})
+    monkeypatch.setattr(sweep, "record", lambda b, engine: {})
+    commands = []
+    for name in ("port-email", "siren-sweep"):
+        folder = tmp_path / "new" / "folder"
+        assert main(["record", name, "--backend", "numpy", "--engine", "tiled", "--out", str(folder)]) == 0
+        commands.append(json.loads((folder / f"{name}.json").read_text())["made"]["command"])
+    assert commands == [
+        "nnlab record port-email --backend numpy",
+        "nnlab record siren-sweep --backend numpy --engine tiled",
+    ]
 
 
 def test_the_diary_network_has_the_diary_size_and_start():

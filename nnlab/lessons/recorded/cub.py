@@ -19,6 +19,7 @@ from nnlab.backends import Array, Backend
 from nnlab.datasets import data_path
 from nnlab.images import constant_image, pixel_centres, psnr, read_image, render, resize, to_unit
 from nnlab.lessons.recorded import recording
+from nnlab.lessons.recorded.making import whole
 from nnlab.lessons.recorded.thumbnails import encode
 from nnlab.optim import Schedule, TrainState
 from nnlab.training import SGD, Adam, cosine, fit, load_checkpoint, save_checkpoint
@@ -123,19 +124,14 @@ def paint(name: str, b: Backend, engine: str, checkpoint: Path | None = None) ->
                 if len(table["steps"]) in FRAMES:
                     table["frames"][state.step] = encode(1.0 - ink(model, run, SHOWN))
 
-    history = fit(
-        model,
-        coordinates(run, pixel_centres(SIZE, SIZE, backend=b)),
-        b.asarray(truth.reshape(-1, 1)),
-        loss=run.loss,
-        optimizer=Adam() if run.optimizer == "adam" else SGD(),
-        rate=run.schedule,
-        steps=run.steps,
-        log_every=log_every,
-        engine=engine,
-        callbacks=[Marks()],
-    )
+    x, y = coordinates(run, pixel_centres(SIZE, SIZE, backend=b)), b.asarray(truth.reshape(-1, 1))
+    optimizer = Adam() if run.optimizer == "adam" else SGD()
+    history = whole(fit(
+        model, x, y, loss=run.loss, optimizer=optimizer, rate=run.schedule, steps=run.steps, log_every=log_every,
+        engine=engine, callbacks=[Marks()],
+    ))  # fmt: skip
     if checkpoint is not None:
+        checkpoint.parent.mkdir(parents=True, exist_ok=True)
         history.state.extra["cub"] = dataclasses.asdict(run)
         save_checkpoint(checkpoint, history.state)
     return table | {

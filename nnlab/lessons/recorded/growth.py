@@ -23,6 +23,7 @@ from nnlab.backends import Array, Backend, backend
 from nnlab.engines import engine as engine_by_name
 from nnlab.errors import EngineCannot
 from nnlab.images import pixel_centres
+from nnlab.lessons.recorded.making import whole
 from nnlab.nn.losses import mse
 from nnlab.optim import SGD, TrainState, constant
 from nnlab.training import fit
@@ -35,11 +36,11 @@ SAMPLE_SECONDS, SAMPLES = 0.3, 5
 LOOK_EVERY = 0.005  # seconds
 
 
-def record(b: Backend, engine: str) -> dict[str, Any]:
+def record(b: Backend) -> dict[str, Any]:
     """For each engine of this home and each side: rows, seconds a step, and the bytes held at most.
 
     On the host the bytes are those by which a process grows that makes the data and trains one epoch; on a card they
-    are the memory pool's. `engine` is not used.
+    are the memory pool's.
     """
     found: dict[str, Any] = {"sizes": SIZES, "weights": sum(i * o for i, o in pairwise(SIZES))}
     found["engines"] = {name: [_point(b, name, side) for side in SIDES] for name in ENGINES.get(b.name, ("eager",))}
@@ -127,7 +128,7 @@ class Watch(threading.Thread):
 def _train(b: Backend, side: int) -> tuple[float, int]:
     state, x, y = run(b, side)
     start = time.perf_counter()
-    fit(state.model, x, y, loss=mse, optimizer=SGD(), rate=0.1, steps=1, engine="tiled")
+    whole(fit(state.model, x, y, loss=mse, optimizer=SGD(), rate=0.1, steps=1, engine="tiled"))
     return time.perf_counter() - start, x.nbytes + y.nbytes
 
 

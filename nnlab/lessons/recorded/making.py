@@ -12,7 +12,8 @@ from typing import Any
 
 from nnlab import __version__
 from nnlab.backends import Backend
-from nnlab.files import atomic_write
+from nnlab.files import atomic_write, check_target
+from nnlab.training import History
 
 PACKAGES = ("numpy", "cupy-cuda12x", "cupy-cuda13x", "cupti-python", "torch", "jax")
 
@@ -35,13 +36,29 @@ def made_here(b: Backend, command: str) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, name: str, record: dict[str, Any]) -> Path:
-    """Write FOLDER/NAME.json, whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
+def whole(history: History) -> History:
+    """The history of a run that took all its steps. Raises KeyboardInterrupt for one that Ctrl-C ended before."""
+    if history.interrupted:
+        raise KeyboardInterrupt
+    return history
+
+
+def check(path: Path) -> None:
+    """Raise OSError, naming the cure, where `path` cannot be written. Folders may be missing: they will be made."""
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(f"{there}: is a file; name a folder, which is made where there is none")
+    if not os.access(there, os.W_OK):
+        raise PermissionError(f"{there}: you may not write in this folder; choose another")
+    if there == path.absolute().parent:
+        check_target(path)
+
+
+def write(path: Path, record: dict[str, Any]) -> None:
+    """Write a recording, whole or not at all, and make its folder where there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         file.write((json.dumps(record) + "\n").encode())
-    return path
 
 
 def _card(b: Backend) -> str:

@@ -14,10 +14,10 @@ from nnlab.backends import Backend
 AT_ONCE = 4  # lessons in kernels of their own; a card is shared by them
 
 
-def record(b: Backend, engine: str) -> dict[str, Any]:
+def record(b: Backend) -> dict[str, Any]:
     """Whether each lesson ran to its end here, and the seconds it took beside the others.
 
-    A cell that fails leaves its lesson's "error": the last lines of what it said. `engine` is the lessons' own affair.
+    A cell that fails leaves its lesson's "error": the last lines of what it said.
     """
     from nnlab.lessons.execute import find
 

@@ -18,8 +18,8 @@ HOST = {
 MANY = 100  # calls of one kind, timed together
 
 
-def email(b: Backend, engine: str = "eager") -> dict[str, Any]:
-    """Milliseconds an epoch of every port in `ports.PORTS`; microseconds of a call in `prices`. No engine is used."""
+def email(b: Backend) -> dict[str, Any]:
+    """Milliseconds an epoch of every port in `ports.PORTS`; microseconds of a call in `prices`."""
     x, y = ports.mails()
     host = backend("numpy", dtype="float64")
     times = {name: _milliseconds(host, ports.runner(host, port, x, y)) for name, port in HOST.items()}
@@ -31,8 +31,8 @@ def email(b: Backend, engine: str = "eager") -> dict[str, Any]:
     return {"rows": len(x), "columns": x.shape[1], "milliseconds": times, "microseconds": prices(b, len(x))}
 
 
-def cub(b: Backend, engine: str = "eager") -> dict[str, Any]:
-    """Milliseconds a step on the 200 x 200 cub, in every way of `cub_step.WAYS`. No engine is used."""
+def cub(b: Backend) -> dict[str, Any]:
+    """Milliseconds a step on the 200 x 200 cub, in every way of `cub_step.WAYS`."""
     host = backend("numpy")
     x, y = cub_step.data(200)
     times = {"NumPy": _milliseconds(host, cub_step.runner(host, "straight", x, y), repeats=3)}

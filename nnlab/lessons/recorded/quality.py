@@ -16,6 +16,7 @@ from nnlab import nn
 from nnlab.backends import Array, Backend
 from nnlab.datasets import data_path
 from nnlab.images import constant_image, pixel_centres, psnr, read_image, render, resize, to_unit
+from nnlab.lessons.recorded.making import whole
 from nnlab.optim import Schedule, TrainState
 from nnlab.training import Adam, constant, cosine, fit
 
@@ -84,10 +85,10 @@ def paint(run: Run, b: Backend, engine: str) -> dict[str, Any]:
                 table["trained_db"].append(round(psnr(trained, small, data_range=RANGE), 2))
                 table["render_db"].append(round(psnr(photograph, large, data_range=RANGE), 2))
 
-    history = fit(
+    history = whole(fit(
         model, x, y, loss="mse", optimizer=Adam(), rate=run.rate, steps=run.steps, log_every=100, engine=engine,
         callbacks=[Marks()],
-    )  # fmt: skip
+    ))  # fmt: skip
     parameters = sum(int(value.size) for value in model.parameters.values())
     return table | {
         "network": run.network,

@@ -17,11 +17,8 @@ SAMPLE_SECONDS = 0.04  # that one sample should take, and one step at least
 COUNTS = ("launches", "allocations", "pool_hits", "h2d_copies", "d2h_copies", "waits")
 
 
-def record(b: Backend, engine: str = "eager") -> dict[str, Any]:
-    """Each way's microseconds a step, receipt, memory traffic and accuracy; on a host, the ways of the host alone.
-
-    `engine` is the ways' own affair.
-    """
+def record(b: Backend) -> dict[str, Any]:
+    """Each way's microseconds a step, receipt, memory traffic and accuracy; on a host, the ways of the host alone."""
     x, y = cub_step.data(200)
     record: dict[str, Any] = {"sizes": list(cub_step.SIZES), "rows": len(x), "loss": "mse", "optimizer": "sgd"}
     record |= {"rate": climb.RATE, "checked_steps": CHECKED, "ways": {}}

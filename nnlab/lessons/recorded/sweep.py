@@ -14,6 +14,7 @@ from nnlab import nn
 from nnlab.backends import Backend
 from nnlab.images import constant_image, pixel_centres, psnr, render
 from nnlab.lessons.recorded.cub import cub
+from nnlab.lessons.recorded.making import whole
 from nnlab.lessons.recorded.thumbnails import encode
 from nnlab.optim import TrainState
 from nnlab.training import Adam, cosine, fit
@@ -54,10 +55,10 @@ def paint(omega_0: float, width: int, b: Backend, engine: str) -> dict[str, Any]
             run["trained_db"].append(round(psnr(truth, render(model, SIZE, SIZE), data_range=RANGE), 2))
             run["render_db"].append(round(psnr(finer, render(model, 2 * SIZE, 2 * SIZE), data_range=RANGE), 2))
 
-    fit(
+    whole(fit(
         model, x, b.asarray(truth.reshape(-1, 1)), loss="mse", optimizer=Adam(), rate=cosine(RATE, STEPS),
         steps=STEPS, log_every=LOG_EVERY, engine=engine, callbacks=[Marks()],
-    )  # fmt: skip
+    ))  # fmt: skip
     run["spreads"] = [round(spread, 3) for spread in run["spreads"]]
     run["parameters"] = sum(int(value.size) for value in model.parameters.values())
     run["picture"] = encode((render(model, SHOWN, SHOWN) + 1.0) / 2.0)
