@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -130,8 +131,8 @@ class Sine(Layer):
 
     def __init__(self, omega_0: float = 30.0, *, backend: Backend | None = None) -> None:
         super().__init__(backend)
-        if not omega_0 > 0:
-            raise ValueError(f"omega_0 must be above zero, not {omega_0}")
+        if not (omega_0 > 0 and math.isfinite(omega_0)):
+            raise ValueError(f"omega_0 must be a finite number above zero, not {omega_0}; the usual choice is 30")
         self.omega_0 = float(omega_0)
 
     @property

@@ -14,7 +14,7 @@ from nnlab.engines.fused_plan import Card, Run, plans
 from nnlab.engines.fused_tile import tile_plan
 from nnlab.errors import EngineCannot
 from nnlab.nn import losses
-from nnlab.optim import SGD, Adam, Optimizer, TrainState, constant
+from nnlab.optim import SGD, Adam, Momentum, Optimizer, TrainState, constant
 from nnlab.training import fit
 
 H200 = Card((9, 0), 232_448)
@@ -156,6 +156,20 @@ def test_batches_go_up_beside_the_rates():
     with b.measure() as receipt:
         session.advance(7)
     assert (receipt.launches, receipt.h2d_copies, receipt.h2d_bytes) == (1, 2, 4 * 7 + 4 * 7 * 10)
+
+
+def test_settings_of_any_kind_of_number_reach_the_source_as_floats():
+    b = nnlab.backend("sim")
+    model = nn.siren([2, 8, 1], backend=b, rng=np.random.default_rng(0))
+    model.layers[1].omega_0 = np.float64(20)
+    optimizers = {"DECAY 0.0f": Momentum(), "BETA1 0.5f": Adam()}
+    (momentum, adam) = optimizers.values()
+    momentum.momentum, adam.beta1 = 0, np.float64(0.5)
+    for line, optimizer in optimizers.items():
+        for name in ("fused", "fused-tf32"):
+            sizes = engine(name).prepare(state_of(model, optimizer=optimizer), *data(b, 200, 2, 1)).loop.plan.sizes
+            assert f"#define {line}\n" in sizes
+            assert "#define OMEGAS 20.0f, 0.0f\n" in sizes
 
 
 class Odd(Optimizer):

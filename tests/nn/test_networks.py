@@ -144,6 +144,9 @@ def test_wrong_names_and_sizes(host64, rng):
     for sizes in ([3], [3, 0], [3, 1.5]):
         with pytest.raises(ShapeError, match="sizes"):
             nn.mlp(sizes, backend=host64, rng=rng)
+    for omega_0 in (0, -30, np.nan, np.inf):
+        with pytest.raises(ValueError, match=f"omega_0 must be a finite number above zero, not {omega_0}"):
+            nn.Sine(omega_0)
     with pytest.raises(ShapeError, match="layer 1 takes 5 inputs"):
         nn.Sequential([nn.Linear(3, 4, backend=host64, rng=rng), nn.Linear(5, 1, backend=host64, rng=rng)])
 
