@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from nnlab.backends import Array
 from nnlab.errors import EngineCannot
+from nnlab.nn.losses import Loss
 from nnlab.optim import TrainState
 
 TABLE = 2**20  # row numbers, at most, that are drawn ahead: 8 MB
@@ -67,13 +68,48 @@ def batches(state: TrainState, rows: int, count: int) -> Iterator[Array | None]:
         yield from state.model.backend.asarray(table)
 
 
-def check_settings(compiled: dict[str, Any], state: TrainState) -> None:
-    """Raise EngineCannot where the optimiser's settings are no longer those that were compiled in (its `config`)."""
-    now = state.optimizer.config
-    changed = [name for name in compiled | now if compiled.get(name) != now.get(name)]
-    if changed:
-        name = changed[0]
-        raise EngineCannot(
-            f"this run was compiled with {name} = {compiled.get(name)!r}, and the optimiser now has {now.get(name)!r}: "
-            "change settings between fit and resume, or use engine='eager', which follows changes"
-        )
+class Compiled:
+    """What a prepared run has built in. `check` refuses a state in which that has since been changed."""
+
+    def __init__(self, state: TrainState) -> None:
+        self.settings, self.loss = state.optimizer.config, state.loss
+        self.arrays = state.arrays | model_arrays(state)
+
+    def check(self, state: TrainState) -> None:
+        """Raise EngineCannot for another loss, setting of the optimiser or array; schedules may change."""
+        if state.loss is not self.loss:
+            raise _changed("the loss", loss_name(self.loss), f"the state now has {loss_name(state.loss)}")
+        now = state.optimizer.config
+        for name in self.settings | now:
+            if self.settings.get(name) != now.get(name):
+                raise _changed(name, repr(self.settings.get(name)), f"the optimiser now has {now.get(name)!r}")
+        check_arrays(self.arrays, state.arrays | model_arrays(state))
+
+
+def model_arrays(state: TrainState) -> dict[str, Array]:
+    """The parameters, as the model names them and as its layers hold them."""
+    layers = enumerate(state.model.layers)
+    held = {f"layers[{i}].parameters[{key!r}]": value for i, layer in layers for key, value in layer.parameters.items()}
+    return state.model.parameters | held
+
+
+def check_arrays(known: dict[str, Array], now: dict[str, Array]) -> None:
+    """Raise EngineCannot where one of the arrays is another than the one that the run was prepared for."""
+    for name in known | now:
+        if known.get(name) is not now.get(name):
+            raise EngineCannot(
+                f"{name} has been replaced, and this run works on the array that was there before: write new numbers "
+                "into that one, array[...] = numbers"
+            )
+
+
+def loss_name(loss: Loss) -> str:
+    """What to call a loss in a message."""
+    return getattr(loss, "__name__", type(loss).__name__)
+
+
+def _changed(name: str, before: str, now: str) -> EngineCannot:
+    return EngineCannot(
+        f"this run was compiled with {name} = {before}, and {now}: change it between fit and resume, "
+        "or use engine='eager', which follows changes"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nnlab.engines.base import loss_name
 from nnlab.errors import EngineCannot
 from nnlab.nn.layers import Activation, Layer, Linear, Sine
 from nnlab.nn.losses import LOSSES, Loss
@@ -55,7 +56,7 @@ def chain(model: Sequential) -> Chain:
             activations.append("linear")
             omegas.append(0.0)
         elif type(layer) is Sine and type(before) is Linear:
-            activations[-1], omegas[-1] = "sine", layer.omega_0
+            activations[-1], omegas[-1] = "sine", float(layer.omega_0)
         elif type(layer) is Activation and type(before) is Linear:
             if layer.name not in ACTIVATIONS:
                 raise EngineCannot(f"the fused engine does not know the activation of layer {place}, {layer.name!r}")
@@ -76,8 +77,7 @@ def loss_number(loss: Loss) -> int:
             return number
     known = ", ".join(LOSS_NAMES)
     raise EngineCannot(
-        f"the fused engine knows the losses {known}, not {getattr(loss, '__name__', type(loss).__name__)}: use "
-        "engine='graph' or 'eager'"
+        f"the fused engine knows the losses {known}, not {loss_name(loss)}: use engine='graph' or 'eager'"
     )
 
 
@@ -92,13 +92,14 @@ def optimizer_number(optimizer: Optimizer) -> int:
 
 
 def optimizer_settings(optimizer: Optimizer) -> dict[str, float]:
-    """The constants of an optimiser by the kernels' names; what it does not have is 0."""
-    beta1, beta2 = getattr(optimizer, "beta1", 0.0), getattr(optimizer, "beta2", 0.0)
+    """The constants of an optimiser by the kernels' names, as Python floats; what it does not have is 0."""
+    names = ("momentum", "beta1", "beta2", "epsilon")
+    momentum, beta1, beta2, epsilon = (float(getattr(optimizer, name, 0.0)) for name in names)
     return {
-        "DECAY": getattr(optimizer, "momentum", 0.0),
+        "DECAY": momentum,
         "BETA1": beta1,
         "REST1": 1.0 - beta1,
         "BETA2": beta2,
         "REST2": 1.0 - beta2,
-        "EPSILON": getattr(optimizer, "epsilon", 0.0),
+        "EPSILON": epsilon,
     }

@@ -25,7 +25,7 @@ class EagerSession(Session):
                 x, y = xp.take(self.x, rows, axis=0), xp.take(self.y, rows, axis=0)
             losses[i], gradient = state.loss(state.model(x), y)
             state.model.backward(gradient, to_input=False)
-            state.optimizer.update(state.model.parameters, state.model.gradients, state.schedule(state.step))
+            state.optimizer.update(state.model.parameters, state.model.gradients, state.rate(state.step))
             state.step += 1
         return losses
 

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines.base import Engine, Session, check_settings
+from nnlab.engines.base import Compiled, Engine, Session
 from nnlab.engines.chain import chain
 from nnlab.engines.fused_gemm import LIMITS, gemm_plan
 from nnlab.engines.fused_grid import MOST_ROWS, grid_plans
@@ -38,14 +38,14 @@ class Loop(ABC):
 
 
 class FusedSession(Session):
-    """Slices of steps, each one launch; the next slice's rates and rows are worked out while the device runs."""
+    """Slices of steps, queued at once; the next slice's rates and rows are worked out while the device runs."""
 
     def __init__(self, state: TrainState, x: Array, y: Array, loop: Loop) -> None:
         self.state, self.x, self.y, self.loop = state, x, y, loop
-        self.backend, self.compiled = state.model.backend, state.optimizer.config
+        self.backend, self.compiled = state.model.backend, Compiled(state)
 
     def advance(self, n: int) -> Array:
-        check_settings(self.compiled, self.state)
+        self.compiled.check(self.state)
         state, b, longest = self.state, self.backend, self.loop.plan.slice_steps
         losses = b.xp.empty(n, dtype=b.dtype)
         taken, table = 0, self._table(min(n, longest))
@@ -70,10 +70,8 @@ class FusedSession(Session):
     def _table(self, count: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The factors and the rows of the next `count` steps."""
         state = self.state
-        first, update = state.step, state.optimizer.step + 1
-        factors = [state.optimizer.factors(update + i, state.schedule(first + i)) for i in range(count)]
-        rows = state.batches(len(self.x), first, count)
-        return np.array(factors, np.float32), None if rows is None else rows.astype(np.int32)
+        rows = state.batches(len(self.x), state.step, count)
+        return np.array(state.factors(count), np.float32), None if rows is None else rows.astype(np.int32)
 
     def _upload(self, table: tuple[np.ndarray, np.ndarray | None]) -> tuple[Array, Array | None]:
         factors, rows = table

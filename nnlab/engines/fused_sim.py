@@ -48,6 +48,7 @@ class SimLoop(Loop):
             for name, value in theirs.items():
                 mine[name][...] = value
             self.twin.step, self.twin.optimizer.step = self.state.step + done, self.state.optimizer.step + done
+            self.twin.schedule = self.state.schedule
             session = EagerSession(self.twin, x, y)
             session.stop = self.stop
             seen = session.advance(len(losses))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nnlab.backends import Array
-from nnlab.engines.base import Engine, Session, check_settings
+from nnlab.engines.base import Compiled, Engine, Session
 from nnlab.engines.graph_plan import StepPlan, step_plan
 from nnlab.errors import CaptureError, EngineCannot, ShapeError
 from nnlab.optim import Optimizer, TrainState
@@ -33,7 +33,7 @@ class GraphSession(Session):
     def __init__(self, state: TrainState, x: Array, y: Array, plan: StepPlan | None) -> None:
         self.state, self.x, self.y = state, x, y
         self.backend = b = state.model.backend
-        self.compiled = state.optimizer.config
+        self.compiled = Compiled(state)
         xp, factors = b.xp, len(state.optimizer.factors(1, 1.0))
         seconds = 0.0 if plan is None else sum(launch.seconds for launch in plan.launches)
         self.chunk = max(1, min(CHUNK, int(CHUNK_SECONDS / seconds))) if seconds else CHUNK
@@ -48,7 +48,7 @@ class GraphSession(Session):
             self.step()
 
     def advance(self, n: int) -> Array:
-        check_settings(self.compiled, self.state)
+        self.compiled.check(self.state)
         state, b = self.state, self.backend
         taken = []
         table = self._table(min(n, self.chunk))
@@ -79,10 +79,8 @@ class GraphSession(Session):
     def _table(self, count: int) -> tuple[np.ndarray, np.ndarray | None]:
         """The factors and the rows of the next `count` steps."""
         state = self.state
-        first, update = state.step, state.optimizer.step + 1
-        factors = [state.optimizer.factors(update + i, state.schedule(first + i)) for i in range(count)]
-        rows = state.batches(len(self.x), first, count)
-        return np.array(factors), None if rows is None else rows.astype(np.int32)
+        rows = state.batches(len(self.x), state.step, count)
+        return np.array(state.factors(count)), None if rows is None else rows.astype(np.int32)
 
     def _load(self, table: tuple[np.ndarray, np.ndarray | None]) -> None:
         """Send up what the next steps need."""
@@ -119,10 +117,12 @@ class GraphSession(Session):
         """Run the step once for its compilations, which cannot be captured, and put everything back."""
         arrays = self.state.arrays
         kept = {name: value.copy() for name, value in arrays.items()}
-        self._load(self._table(1))
-        self.step()
-        for name, value in arrays.items():
-            value[...] = kept[name]
+        try:
+            self._load(self._table(1))
+            self.step()
+        finally:
+            for name, value in arrays.items():
+                value[...] = kept[name]
 
 
 class CudaGraph(Engine):

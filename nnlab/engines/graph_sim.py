@@ -42,6 +42,7 @@ class SimStep:
         for ours, theirs in zip(mine, changed, strict=True):
             ours[...] = theirs
         twin.step, twin.optimizer.step = state.step + done, state.optimizer.step + done
+        twin.schedule = state.schedule
         losses[done] = EagerSession(twin, x, y).advance(1)[0]
         for ours, theirs in zip(mine, changed, strict=True):
             theirs[...] = ours

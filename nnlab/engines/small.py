@@ -12,7 +12,7 @@ import numpy as np
 
 from nnlab.backends import Array
 from nnlab.engines import base, compiled
-from nnlab.engines.base import Session
+from nnlab.engines.base import Session, check_arrays, model_arrays
 from nnlab.engines.chain import ACTIVATIONS, Chain, chain, loss_number, optimizer_number
 from nnlab.errors import EngineCannot
 from nnlab.nn.losses import sse
@@ -49,6 +49,7 @@ class SmallSession(Session):
         from nnlab.engines.compiled import loop  # imports Numba
 
         self.loop, self.state, self.x, self.y = loop, state, np.ascontiguousarray(x), np.ascontiguousarray(y)
+        self.arrays = model_arrays(state)
         network = chain(state.model)
         self.count = state.batch_size or len(x)
         self.tiles = tuple(_empty_tiles(part, self.count) for part in (x, y))
@@ -65,6 +66,7 @@ class SmallSession(Session):
         self.net = (layers, omegas, self.parameters, self.gradients, _aligned((work,)))
 
     def advance(self, n: int) -> Array:
+        check_arrays(self.arrays, model_arrays(self.state))
         losses, done = np.empty(n, np.float32), 0
         self._copy(to_model=False)
         while done < n and not self.stop():
@@ -83,10 +85,8 @@ class SmallSession(Session):
 
     def _run(self, losses: np.ndarray) -> None:
         state, steps = self.state, len(losses)
-        first, optimizer = state.step, state.optimizer
-        update, schedule = optimizer.step + 1, state.schedule
-        factors = np.array([optimizer.factors(update + i, schedule(first + i)) for i in range(steps)], np.float32)
-        picks = state.batches(len(self.x), first, steps)
+        optimizer, factors = state.optimizer, np.array(state.factors(steps), np.float32)
+        picks = state.batches(len(self.x), state.step, steps)
         picks = np.empty((steps, 0), np.int64) if picks is None else picks
         how = (optimizer_number(optimizer), _constants(optimizer), factors, self.memories)
         self.loop.train(self._net(self.count), how, (self.x, self.y, picks, *self.tiles, self.count), losses)

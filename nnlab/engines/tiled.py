@@ -11,6 +11,7 @@ goes into one compiled loop instead: see small.py. The last bits then differ fro
 from __future__ import annotations
 
 import math
+import numbers
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,10 +22,10 @@ from threadpoolctl import ThreadpoolController
 
 from nnlab.backends import Array
 from nnlab.engines import small
-from nnlab.engines.base import Engine, Session, batches
+from nnlab.engines.base import Engine, Session, batches, check_arrays, loss_name, model_arrays
 from nnlab.engines.stages import Stage, stages
 from nnlab.errors import EngineCannot
-from nnlab.nn.losses import LOSSES, Loss, sse
+from nnlab.nn.losses import LOSSES, sse
 from nnlab.nn.sequential import Sequential
 from nnlab.optim import TrainState
 
@@ -39,7 +40,7 @@ class Worker:
     """
 
     def __init__(self, state: TrainState, tile: int) -> None:
-        self.loss = state.loss
+        self.state = state
         self.sum, self.gradients = _flat(state.model)
         self.part, parts = _flat(state.model)
         self.stages: list[Stage] = stages(state.model, tile, parts)
@@ -57,7 +58,7 @@ class Worker:
 
     def add(self, x: np.ndarray, y: np.ndarray, share: float) -> None:
         """Add one tile's loss and gradients, scaled by its share of the whole."""
-        loss, gradient = self.loss(self.forward(x), y)
+        loss, gradient = self.state.loss(self.forward(x), y)
         self.total += share * float(loss)
         gradient *= share
         for stage in reversed(self.stages):
@@ -80,18 +81,21 @@ class TiledSession(Session):
 
     def __init__(self, state: TrainState, x: Array, y: Array, tile: int, threads: int) -> None:
         self.state, self.x, self.y, self.tile = state, x, y, tile
+        self.arrays = model_arrays(state)
         self.workers = [Worker(state, tile) for _ in range(threads)]
         self.libraries = ThreadpoolController()  # finding them takes longer than many a step
 
     def advance(self, n: int) -> Array:
         state = self.state
+        _check_loss(state)
+        check_arrays(self.arrays, model_arrays(state))
         losses = np.empty(n, dtype=state.model.backend.dtype)
         with ThreadPoolExecutor(len(self.workers)) as pool, self.libraries.limit(limits=1, user_api="blas"):
             for i, rows in enumerate(batches(state, len(self.x), n)):
                 if self.stop():
                     return losses[:i]
                 losses[i] = self._gradients(pool, rows)
-                state.optimizer.update(state.model.parameters, state.model.gradients, state.schedule(state.step))
+                state.optimizer.update(state.model.parameters, state.model.gradients, state.rate(state.step))
                 state.step += 1
         return losses
 
@@ -139,9 +143,10 @@ class Tiled(Engine):
 
     def __init__(self, *, tile: int | None = None, threads: int | None = None) -> None:
         for name, value in (("tile", tile), ("threads", threads)):
-            if value is not None and (not isinstance(value, int) or value < 1):
+            whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+            if value is not None and (not whole or value < 1):
                 raise ValueError(f"{name} must be a whole number from 1, or None, not {value!r}")
-        self.tile, self.threads = tile, threads
+        self.tile, self.threads = tile and int(tile), threads and int(threads)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -155,11 +160,7 @@ class Tiled(Engine):
                 f"the tiled engine runs on the host, and this model lives on {model.backend.home}: use engine='graph' "
                 "or 'fused'"
             )
-        if state.loss not in LOSSES.values():
-            raise EngineCannot(
-                f"the tiled engine adds up losses of nnlab.nn.losses; it does not know {_name(state.loss)}: "
-                "use engine='eager'"
-            )
+        _check_loss(state)
         if self.tile is None and self.threads is None and small.fits(state, x):
             return small.SmallSession(state, x, y)
         rows = state.batch_size or len(x)
@@ -181,5 +182,9 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _name(loss: Loss) -> str:
-    return getattr(loss, "__name__", type(loss).__name__)
+def _check_loss(state: TrainState) -> None:
+    if state.loss not in LOSSES.values():
+        raise EngineCannot(
+            f"the tiled engine adds up losses of nnlab.nn.losses; it does not know {loss_name(state.loss)}: "
+            "use engine='eager'"
+        )

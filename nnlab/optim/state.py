@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,18 @@ class TrainState:
     engine: str = "eager"
     log: dict[str, list[Any]] = field(default_factory=lambda: {"step": [], "loss": [], "rate": [], "seconds": []})
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def rate(self, step: int) -> float:
+        """The schedule's rate of a step. Raises ValueError where it is negative or not finite."""
+        rate = float(self.schedule(step))
+        if not (rate >= 0 and math.isfinite(rate)):
+            raise ValueError(f"the schedule's rate of step {step} must be a finite number from 0, not {rate}")
+        return rate
+
+    def factors(self, count: int) -> list[tuple[float, ...]]:
+        """What the optimiser multiplies with in each of the next `count` steps. Raises ValueError for a bad rate."""
+        first, update = self.step, self.optimizer.step + 1
+        return [self.optimizer.factors(update + i, self.rate(first + i)) for i in range(count)]
 
     def batches(self, rows: int, first: int, count: int) -> np.ndarray | None:
         """The row numbers (count, batch_size) of `count` steps from step `first`, or None without batches.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from nnlab import nn
 from nnlab.engines import ENGINES, Tiled, base, compiled, engine
 from nnlab.errors import EngineCannot
 from nnlab.nn import losses
-from nnlab.optim import SGD, Adam, Momentum, TrainState, cosine
+from nnlab.optim import SGD, Adam, Momentum, Schedule, TrainState, cosine
 from nnlab.training import fit
 
 NO_NUMBA = "tiled, no Numba"
@@ -99,7 +102,7 @@ def test_a_setting_changed_on_the_way_is_followed_or_refused(b, name, optimizer,
     session.advance(5)
     setattr(state.optimizer, setting, 0.25)
     if not b.is_host and name != "eager":
-        with pytest.raises(EngineCannot, match=rf"with {setting} = .* now has 0\.25: change settings between"):
+        with pytest.raises(EngineCannot, match=rf"with {setting} = .* now has 0\.25: change it between"):
             session.advance(5)
         assert state.step == state.optimizer.step == 5
         session = engine(name).prepare(state, session.x, session.y)
@@ -108,6 +111,96 @@ def test_a_setting_changed_on_the_way_is_followed_or_refused(b, name, optimizer,
     session.advance(5)
     setattr(reference.optimizer, setting, 0.25)
     np.testing.assert_allclose(theirs, b.to_host(session.advance(35)), rtol=1e-5, atol=1e-6)
+
+
+def test_a_schedule_changed_on_the_way_is_followed(b, name):
+    def run(name):
+        state, session = prepared(b, name, optimizer=Adam)
+        seen = finish(b, state, session, [5])[0]
+        state.schedule = cosine(0.1, 40)
+        return np.concatenate([seen, finish(b, state, session, [35])[0]])
+
+    np.testing.assert_allclose(run(name), run("eager"), rtol=1e-4, atol=1e-6)
+
+
+def test_a_loss_changed_on_the_way_is_followed_or_refused(b, name):
+    def run(name):
+        state, session = prepared(b, name)
+        session.advance(5)
+        state.loss = losses.sse
+        return state, session
+
+    state, session = run(name)
+    if not b.is_host and name != "eager":
+        with pytest.raises(EngineCannot, match="the loss = mse, and the state now has sse: change it between"):
+            session.advance(5)
+        assert state.step == state.optimizer.step == 5
+    else:
+        np.testing.assert_allclose(finish(b, state, session, [5])[0], finish(b, *run("eager"), [5])[0], rtol=1e-4)
+
+
+def test_tiled_refuses_an_own_loss_on_the_way(host64):
+    def my_loss(prediction, target):
+        return losses.mse(prediction, target)
+
+    state, session = prepared(host64, "tiled")
+    state.loss = my_loss
+    with pytest.raises(EngineCannot, match="does not know my_loss"):
+        session.advance(5)
+
+
+def replace_in_layer(state):
+    parameters = state.model.layers[0].parameters
+    parameters["weight"] = parameters["weight"].copy()
+    return r"layers\[0\]\.parameters\['weight'\]"
+
+
+def replace_in_model(state):
+    state.model.parameters["0.bias"] = state.model.parameters["0.bias"].copy()
+    return r"0\.bias"
+
+
+def replace_in_optimizer(state):
+    state.optimizer.arrays["velocity.0.weight"] = state.optimizer.arrays["velocity.0.weight"].copy()
+    return r"optimizer\.velocity\.0\.weight"
+
+
+@pytest.mark.parametrize(
+    ("name", "replace"),
+    [
+        *product(["tiled", NO_NUMBA, "graph", "fused"], [replace_in_layer, replace_in_model]),
+        *product(["graph", "fused"], [replace_in_optimizer]),  # the others ask the optimiser again at every step
+    ],
+    indirect=["name"],
+)
+def test_an_array_replaced_on_the_way_is_refused(b, name, replace):
+    state, session = prepared(b, name, optimizer=Momentum)
+    session.advance(5)
+    culprit = replace(state)
+    with pytest.raises(EngineCannot, match=rf"{culprit} has been replaced.*array\[\.\.\.\] = numbers"):
+        session.advance(5)
+    assert state.step == state.optimizer.step == 5
+
+
+class From(Schedule):
+    """Rates of 0.01, and another from step 3 on."""
+
+    config = property(dict)
+
+    def __init__(self, then):
+        self.then = then
+
+    def __call__(self, k):
+        return 0.01 if k < 3 else self.then
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+def test_a_bad_rate_is_refused_with_its_step(b, name, bad):
+    state, session = prepared(b, name)
+    state.schedule = From(bad)
+    with pytest.raises(ValueError, match=rf"rate of step 3 must be a finite number from 0, not {bad}"):
+        session.advance(10)
+    assert state.step == state.optimizer.step <= 3
 
 
 @pytest.mark.parametrize("name", ["eager", "tiled", NO_NUMBA], indirect=True)
@@ -144,6 +237,15 @@ def test_tiles_and_threads_add_up(host64, activation, threads):
     for key, value in ends[0][1].items():
         np.testing.assert_allclose(ends[1][1][key], value, rtol=1e-6, atol=1e-9)
         np.testing.assert_array_equal(ends[1][1][key], ends[2][1][key])
+
+
+@pytest.mark.parametrize("setting", ["tile", "threads"])
+def test_tiled_takes_whole_numbers_alone(setting):
+    settings = Tiled(**{setting: np.int64(3)}).settings
+    assert json.loads(json.dumps(settings)) == {setting: 3}
+    for wrong in (True, np.True_, 0, 2.5, "3"):
+        with pytest.raises(ValueError, match=f"{setting} must be a whole number from 1, or None, not"):
+            Tiled(**{setting: wrong})
 
 
 def test_tiled_refuses_by_name(host64, b):

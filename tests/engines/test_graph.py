@@ -98,6 +98,23 @@ def test_data_that_does_not_fit_is_refused_before_starting(sim):
         engine("graph").prepare(state, x, np.ones((6, 2), np.float32))
 
 
+def test_an_interrupted_preparation_changes_nothing(sim):
+    class Impatient(SGD):
+        def apply(self, parameters, gradients, factors):
+            super().apply(parameters, gradients, factors)
+            raise KeyboardInterrupt
+
+    rng = np.random.default_rng(0)
+    model = nn.Sequential(plain(sim, rng))
+    before = {name: sim.to_host(value).copy() for name, value in model.parameters.items()}
+    state = TrainState(model, losses.mse, Impatient(), constant(0.1), steps=5, log_every=1)
+    state.optimizer.prepare(model.parameters)
+    with pytest.raises(KeyboardInterrupt):
+        engine("graph").prepare(state, sim.asarray(np.ones((6, 3))), sim.asarray(np.ones((6, 2))))
+    for name, value in model.parameters.items():
+        np.testing.assert_array_equal(sim.to_host(value), before[name], err_msg=name)
+
+
 def test_every_cut_shares_its_work_out_among_all_threads():
     found = list(cuts())
     assert len(found) > 50
