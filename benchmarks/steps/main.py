@@ -9,8 +9,10 @@ from typing import Any
 
 import nnlab
 from benchmarks.steps import measure, report
+from benchmarks.steps.contestant import Field
 from benchmarks.steps.jobs import JOBS
-from nnlab.errors import UnknownName
+from nnlab.errors import BackendUnavailable, UnknownName
+from nnlab.files import atomic_write
 
 
 def bench(
@@ -28,22 +30,36 @@ def bench(
             raise UnknownName("job", name, JOBS)
     if rounds < 1:
         raise ValueError(f"rounds must be 1 or more, not {rounds}")
-    device = device or ("gpu" if nnlab.gpu_available()[0] else "cpu")
+    if chart_file is not None:
+        report.check_chart_name(chart_file)
+    if device != "cpu":
+        usable, reason = nnlab.gpu_available()
+        if device == "gpu" and not usable:
+            raise BackendUnavailable(f"{reason} nnlab bench --device cpu times this machine's processor.")
+        device = "gpu" if usable else "cpu"
     everyone, missing = measure.fields(device)
-    if only:
-        names = tuple(everyone)
-        everyone = {name: make for name, make in everyone.items() if any(word in name for word in only)}
-        if not everyone:
-            raise UnknownName("competitor", only[0], names)
     if missing:
         print(f"not installed, so not measured: {', '.join(missing)}")
+    if only:
+        everyone = _named(everyone, only)
     record: dict[str, Any] = {"made": measure.environment(device), "device": device, "rounds": rounds, "jobs": {}}
-    for name in jobs or JOBS:
+    for name in dict.fromkeys(jobs or JOBS):  # once each
         job = measure.measure(JOBS[name], device, everyone, rounds, lambda text: print(text, file=sys.stderr))
         record["jobs"][name] = job
         print(report.table({"jobs": {name: job}}), flush=True)
         if json_file is not None:
-            json_file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    if chart_file is not None:
-        report.chart(record, chart_file)
+            with atomic_write(json_file) as file:
+                file.write((json.dumps(record, indent=1) + "\n").encode())
+        if chart_file is not None:
+            report.chart(record, chart_file)
+    if not any(job["contestants"] for job in record["jobs"].values()):
+        raise RuntimeError("nobody could be measured; the table says why")
     return 0
+
+
+def _named(everyone: Field, words: list[str]) -> Field:
+    """Those with any of the words in their names. Raises UnknownName for a word that nobody has."""
+    for word in words:
+        if not any(word in name for name in everyone):
+            raise UnknownName("competitor", word, everyone)
+    return {name: make for name, make in everyone.items() if any(word in name for word in words)}

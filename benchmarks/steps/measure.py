@@ -6,10 +6,12 @@ import datetime
 import importlib
 import importlib.metadata
 import importlib.util
+import math
 import os
 import platform
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -42,30 +44,41 @@ def fields(device: str) -> tuple[Field, list[str]]:
 
 
 def measure(job: Job, device: str, everyone: Field, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
-    """One job: per contestant the seconds of a training step and of a forward pass, a list each, and its accuracy."""
+    """One job: per contestant the seconds of a training step and of a forward pass, a list each, and its accuracy.
+
+    Whoever raises, getting ready or in a turn, is in "left_out" with the reason instead.
+    """
     start = [array for layer in job.start() for array in layer.values()]
     exact = _trained(ours.reference(job, device))
     record: dict[str, Any] = {"weights": job.weights, "rows": job.rows, "contestants": {}, "left_out": {}}
     record["floors"] = floors(job, device)
     record["numpy_float32_distance"] = _distance(_trained(ours.numpy32(job)), exact, start)
     ready: dict[str, Contestant] = {}
+    found: dict[str, dict[str, Any]] = {}
     for name, make in everyone.items():
         say(f"{job.name}: {name}")
-        try:
+        with _leaving_out(name, ready, record["left_out"]):
             contestant = make(job)
-            distance = _distance(_trained(contestant), exact, start)
-        except NotImplementedError as reason:  # EngineCannot is one
-            record["left_out"][name] = str(reason) or "does not know this job"
-            continue
-        except Exception as error:
-            record["left_out"][name] = f"{type(error).__name__}: {error}"[:300]
-            continue
-        ready[name] = contestant
-        record["contestants"][name] = {"distance": distance}
+            found[name] = {"distance": _distance(_trained(contestant), exact, start)}
+            ready[name] = contestant
     for what in ("train", "forward"):
-        for name, seconds in _in_turns(ready, what, rounds, PAUSE_SECONDS[device]).items():
-            record["contestants"][name][what] = seconds
+        for name, seconds in _in_turns(ready, what, rounds, PAUSE_SECONDS[device], record["left_out"]).items():
+            found[name][what] = seconds
+    record["contestants"] = {name: found[name] for name in ready}
     return record
+
+
+@contextmanager
+def _leaving_out(name: str, ready: dict[str, Contestant], left_out: dict[str, str]) -> Iterator[None]:
+    """Whoever raises in the block has no more turns, and its reason is kept."""
+    try:
+        yield
+    except Exception as error:
+        ready.pop(name, None)
+        if isinstance(error, NotImplementedError):  # EngineCannot is one
+            left_out[name] = str(error) or "does not know this job"
+        else:
+            left_out[name] = f"{type(error).__name__}: {error}"[:300]
 
 
 def floors(job: Job, device: str) -> dict[str, float]:
@@ -75,27 +88,39 @@ def floors(job: Job, device: str) -> dict[str, float]:
     return {precision: job.operations / rate for precision, rate in rates.items()}
 
 
-def _in_turns(ready: dict[str, Contestant], what: str, rounds: int, pause: float) -> dict[str, list[float]]:
+def _in_turns(
+    ready: dict[str, Contestant], what: str, rounds: int, pause: float, left_out: dict[str, str]
+) -> dict[str, list[float]]:
     """Seconds a step, a sample per round; within a round everyone has a turn, so a slow spell hits all alike."""
     steps: dict[str, int] = {}
-    for name, contestant in ready.items():
-        try:
-            once = _sample(contestant, what, 1)  # warms up
-        except NotImplementedError:
-            continue
-        if once < SAMPLE_SECONDS:
-            once = min(once, _sample(contestant, what, 2) / 2)
-            guess = max(1, int(SAMPLE_SECONDS / 10 / once))
-            once = _sample(contestant, what, guess) / guess
-        steps[name] = max(1, int(SAMPLE_SECONDS / once))
+    for name, contestant in tuple(ready.items()):
+        with _leaving_out(name, ready, left_out):
+            try:
+                steps[name] = _steps(contestant, what)
+            except NotImplementedError:
+                if what == "train":
+                    raise
     seconds: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(rounds):
         for name, count in steps.items():
+            if name not in ready:
+                continue
             time.sleep(pause)
-            if count > 1:
-                _sample(ready[name], what, 1)
-            seconds[name].append(_sample(ready[name], what, count) / count)
-    return seconds
+            with _leaving_out(name, ready, left_out):
+                if count > 1:
+                    _sample(ready[name], what, 1)
+                seconds[name].append(_sample(ready[name], what, count) / count)
+    return {name: taken for name, taken in seconds.items() if name in ready}
+
+
+def _steps(contestant: Contestant, what: str) -> int:
+    """How many steps make a sample; warms up."""
+    once = _sample(contestant, what, 1)
+    if once < SAMPLE_SECONDS:
+        once = min(once, _sample(contestant, what, 2) / 2)
+        guess = max(1, int(SAMPLE_SECONDS / 10 / once))
+        once = _sample(contestant, what, guess) / guess
+    return max(1, int(SAMPLE_SECONDS / once))
 
 
 def _sample(contestant: Contestant, what: str, count: int) -> float:
@@ -112,13 +137,14 @@ def _trained(contestant: Contestant) -> list[np.ndarray]:
     return [np.array(array, np.float64) for array in contestant.weights()]
 
 
-def _distance(found: list[np.ndarray], exact: list[np.ndarray], start: list[np.ndarray]) -> float:
-    """Distance over displacement: |w - w64| / |w64 - w0|."""
+def _distance(found: list[np.ndarray], exact: list[np.ndarray], start: list[np.ndarray]) -> float | None:
+    """Distance over displacement: |w - w64| / |w64 - w0|. None where it is not finite, which JSON cannot say."""
 
     def length(one: list[np.ndarray], other: list[np.ndarray]) -> float:
         return float(np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(one, other, strict=True))))
 
-    return length(found, exact) / length(exact, start)
+    distance = length(found, exact) / length(exact, start)
+    return distance if math.isfinite(distance) else None
 
 
 def environment(device: str) -> dict[str, Any]:

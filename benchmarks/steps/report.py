@@ -6,6 +6,8 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from nnlab.files import atomic_write
+
 
 def table(record: dict[str, Any]) -> str:
     """Microseconds a step by contestant: median, spread (a quarter of the rounds lie outside each end), accuracy."""
@@ -13,18 +15,27 @@ def table(record: dict[str, Any]) -> str:
     for name, job in record["jobs"].items():
         lines.append(
             f"{name}: {job['weights']:,} weights, {job['rows']:,} rows; NumPy float32 is off by "
-            f"{job['numpy_float32_distance']:.1e}"
+            f"{off_by(job['numpy_float32_distance'])}"
         )
-        lines.append(f"  {'':42}{'step, us':>12}{'spread':>16}{'forward, us':>14}{'off by':>10}")
+        lines.append(_line("", "step, us", "spread", "forward, us", "off by"))
         order = sorted(job["contestants"].items(), key=lambda item: statistics.median(item[1]["train"]))
         for who, found in order:
             low, middle, high = quartiles(found["train"])
-            forward = f"{1e6 * statistics.median(found['forward']):14,.2f}" if "forward" in found else f"{'-':>14}"
+            forward = f"{1e6 * statistics.median(found['forward']):,.2f}" if "forward" in found else "-"
             spread = f"{1e6 * low:,.2f}-{1e6 * high:,.2f}"
-            lines.append(f"  {who:42}{1e6 * middle:12,.2f}{spread:>16}{forward}{found['distance']:10.1e}")
-        lines += [f"  {who:42}left out: {why}" for who, why in job["left_out"].items()]
+            lines.append(_line(who, f"{1e6 * middle:,.2f}", spread, forward, off_by(found["distance"])))
+        lines += [f"  {who:42} left out: {why}" for who, why in job["left_out"].items()]
         lines += [f"  {line}" for line in standings(job)]
     return "\n".join(lines)
+
+
+def _line(who: str, step: str, spread: str, forward: str, off: str) -> str:
+    return f"  {who:42} {step:>12} {spread:>22} {forward:>12} {off:>10}"
+
+
+def off_by(distance: float | None) -> str:
+    """A distance from float64; one that is not finite is None."""
+    return "nan" if distance is None else f"{distance:.1e}"
 
 
 def precision(who: str) -> str:
@@ -60,11 +71,24 @@ def quartiles(seconds: list[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
+def check_chart_name(path: Path) -> None:
+    """Raise ValueError where no chart can be drawn into a file of that name."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    if path.suffix.removeprefix(".").lower() not in FigureCanvasBase.get_supported_filetypes():
+        raise ValueError(f"{path}: no chart can be drawn in such a file; end the name in .png, .svg or .pdf")
+
+
 def chart(record: dict[str, Any], path: Path) -> None:
-    """A bar per contestant and job on a logarithmic axis; nnlab's bars are hatched as well as coloured."""
+    """A bar per contestant and job on a logarithmic axis; nnlab's bars are hatched as well as coloured.
+
+    Nothing is drawn where nobody could be measured.
+    """
     from matplotlib.figure import Figure
 
     jobs = {name: job for name, job in record["jobs"].items() if job["contestants"]}
+    if not jobs:
+        return
     figure = Figure(
         figsize=(9, 1 + sum(0.6 + 0.28 * len(job["contestants"]) for job in jobs.values())), layout="constrained"
     )
@@ -87,4 +111,5 @@ def chart(record: dict[str, Any], path: Path) -> None:
         axis.set_xscale("log")
         axis.margins(x=0.15)
         axis.set_title(f"{name}: microseconds a training step", fontsize=10, loc="left")
-    figure.savefig(path, dpi=120)
+    with atomic_write(path) as file:
+        figure.savefig(file, dpi=120, format=path.suffix.removeprefix("."))

@@ -22,9 +22,11 @@ def run(arguments: argparse.Namespace) -> int:
     from nnlab.bootstrap.clone import Clone
     from nnlab.files import check_target
 
-    for path in (arguments.json, arguments.chart):
-        if path is not None:
-            check_target(path)
+    targets = [Path(path) for path in (arguments.json, arguments.chart) if path is not None]
+    for path in targets:
+        check_target(path)
+    if len({path.resolve() for path in targets}) < len(targets):
+        raise ValueError(f"{arguments.chart}: is named by --json and by --chart; give one of them another name")
 
     sys.path.insert(0, str(Clone.here().root))  # the benchmarks lie beside the package, in the clone
     from benchmarks.steps.main import bench
