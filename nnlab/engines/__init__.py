@@ -1,5 +1,6 @@
 """Ways to run training steps: all compute the same, at different cost."""
 
+from inspect import signature
 from typing import Any
 
 from nnlab.engines.auto import Auto
@@ -16,7 +17,14 @@ ENGINES: dict[str, type[Engine]] = {kind.name: kind for kind in (Eager, CudaGrap
 
 
 def engine(name: str, **settings: Any) -> Engine:
-    """The engine called `name`, with its settings. Raises UnknownName with the nearest valid one."""
+    """The engine called `name`, with its settings.
+
+    Raises UnknownName with the nearest valid one, and TypeError for a setting that the engine does not have.
+    """
     if name not in ENGINES:
         raise UnknownName("engine", name, ENGINES)
+    known = signature(ENGINES[name]).parameters
+    for setting in settings:
+        if setting not in known:
+            raise TypeError(f"the engine {name!r} has no setting {setting!r}; it takes {', '.join(known) or 'none'}")
     return ENGINES[name](**settings)

@@ -9,13 +9,15 @@ from nnlab.errors import ShapeError
 from nnlab.nn.layers import Activation, Sine
 from nnlab.nn.losses import Loss, bce, bce_with_logits
 from nnlab.nn.sequential import Sequential
+from nnlab.optim import TrainState
 
 
-def check_run(model: Sequential, loss: Loss, x: Array, y: Array) -> None:
+def check_run(state: TrainState, x: Array, y: Array) -> None:
     """Raise for arrays that do not fit the network, loss and output that do not fit each other, and bad numbers.
 
     MixedBackendError, TypeError (dtype), ShapeError, ValueError. Costs one copy of three numbers to the host.
     """
+    model, loss = state.model, state.loss
     model.check_input(x)
     model.backend.require_home(y=y)
     if y.dtype != model.backend.dtype:
@@ -30,6 +32,8 @@ def check_run(model: Sequential, loss: Loss, x: Array, y: Array) -> None:
         )
     if len(x) == 0:
         raise ShapeError("x has no rows; there is nothing to learn from")
+    if state.batch_size is not None and state.batch_size > len(x):
+        raise ValueError(f"batch_size is {state.batch_size}, but x has only {len(x)} rows")
     _check_output(model, loss)
     _check_numbers(model, loss, x, y)
 

@@ -52,22 +52,25 @@ def fit(
     on_checkpoint comes after every on_log, when the state may be saved. Ctrl-C ends the run after the current step
     and returns what there is; `resume(history.state, x, y)` goes on.
 
-    Raises ValueError, TypeError, ShapeError, MixedBackendError, UnknownName or EngineCannot before the first step,
-    and DivergenceError at the first loss that is not finite, with model and optimiser back at the last log.
+    Raises ValueError, TypeError, ShapeError, MixedBackendError, UnknownName or EngineCannot before the first step;
+    then DivergenceError at the first loss that is not finite, EngineCannot where a callback changed what the engine
+    has compiled in, ValueError for a bad rate of a schedule. Whatever ends a run between two logs, a second Ctrl-C
+    too, model and optimiser go back to the last one.
     """
     steps = _whole("steps", steps)
     log_every = max(1, steps // 100) if log_every is None else _whole("log_every", log_every)
     if batch_size is not None:
         batch_size = _whole("batch_size", batch_size)
-        if batch_size > len(x):
-            raise ValueError(f"batch_size is {batch_size}, but x has only {len(x)} rows")
         if rng is None:
             raise ValueError("batches are shuffled: pass rng=np.random.default_rng(seed)")
+    loss = loss_by_name(loss) if isinstance(loss, str) else loss
+    if not callable(loss):
+        raise TypeError(f'loss must be a function of nnlab.nn.losses or its name, such as "mse", not {loss!r}')
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"optimizer must be an optimiser such as Adam() or SGD(), not {optimizer!r}")
     state = TrainState(
         model=model,
-        loss=loss_by_name(loss) if isinstance(loss, str) else loss,
+        loss=loss,
         optimizer=optimizer,
         schedule=as_schedule(rate),
         steps=steps,
@@ -108,14 +111,17 @@ def resume(
         note = {"at_step": state.step, "from_steps": state.steps, "to_steps": steps}
         state.extra.setdefault("overrides", []).append(note)
         state.steps = steps
-        _cut_log(state)
+        _cut_log(state, sum(step < state.step for step in state.log["step"]))  # the longer run measures its end again
     if engine is None:
         engine = engine_by_name(state.engine, **state.extra.get("engine", {}))
     return _run(state, x, y, engine, callbacks)
 
 
 def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks: Iterable[Callback]) -> History:
-    check_run(state.model, state.loss, x, y)
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(f"callbacks must be a list, not {callbacks!r}: put it into one, callbacks=[...]")
+    callbacks = list(callbacks)
+    check_run(state, x, y)
     runner = engine if isinstance(engine, Engine) else engine_by_name(engine)
     state.engine = runner.name
     state.extra.pop("engine", None)
@@ -123,7 +129,6 @@ def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks:
         state.extra["engine"] = runner.settings
     state.optimizer.prepare(state.model.parameters)
     session = runner.prepare(state, x, y)
-    callbacks = list(callbacks)
     if not any(isinstance(callback, Progress) for callback in callbacks):
         callbacks.append(Progress())
 
@@ -144,9 +149,24 @@ def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks:
 
 
 def _advance_to_log(session: Session, state: TrainState) -> bool:
-    """Run to the next multiple of log_every or the end, and log; False where Ctrl-C came in between."""
+    """Run to the next multiple of log_every or the end, and log; False where Ctrl-C came in between.
+
+    Whatever goes wrong, the state is put back: callbacks never see, and never save, one in the middle of a step.
+    """
+    kept = [(value, value.copy()) for value in state.arrays.values()]
+    steps, entries = (state.step, state.optimizer.step), len(state.log["step"])
+    try:
+        return _advance(session, state)
+    except BaseException:
+        for value, before in kept:
+            value[...] = before
+        state.step, state.optimizer.step = steps
+        _cut_log(state, entries)
+        raise
+
+
+def _advance(session: Session, state: TrainState) -> bool:
     xp, first = state.model.backend.xp, state.step
-    kept, kept_step = {name: value.copy() for name, value in state.arrays.items()}, state.optimizer.step
     target = min(state.steps, (first // state.log_every + 1) * state.log_every)
     seconds = state.log["seconds"][-1] if state.log["seconds"] else 0.0
     start = time.perf_counter()
@@ -161,10 +181,7 @@ def _advance_to_log(session: Session, state: TrainState) -> bool:
     if bad.size:
         at = int(bad[0])
         before = float(read[at - 1]) if at else (state.log["loss"][-1] if state.log["loss"] else None)
-        for name, value in state.arrays.items():
-            value[...] = kept[name]
-        state.step, state.optimizer.step = first, kept_step
-        raise _divergence(state, first + at, before)
+        raise _divergence(state, first + at, before, back=first)
     if first % state.log_every == 0 and state.step > first:
         _log(state, first, float(read[0]), seconds)
     if state.step == state.steps:
@@ -172,11 +189,11 @@ def _advance_to_log(session: Session, state: TrainState) -> bool:
     return state.step == target
 
 
-def _divergence(state: TrainState, step: int, before: float | None) -> DivergenceError:
+def _divergence(state: TrainState, step: int, before: float | None, *, back: int) -> DivergenceError:
     last = "there was no finite loss before it" if before is None else f"the last finite loss was {before:.6g}"
     return DivergenceError(
         f"the loss is not finite at step {step}; {last}. The rate was {state.schedule(step):g}: try a tenth of it, "
-        f"and standardise x and y. The model is back at step {state.step}.",
+        f"and standardise x and y. The model is back at step {back}.",
         step=step,
         last_loss=before,
     )
@@ -188,9 +205,8 @@ def _log(state: TrainState, step: int, loss: float, seconds: float) -> None:
         state.log[name].append(value)
 
 
-def _cut_log(state: TrainState) -> None:
-    """Drop the entry of the old end, which the longer run will measure again."""
-    keep = sum(step < state.step for step in state.log["step"])
+def _cut_log(state: TrainState, keep: int) -> None:
+    """Drop all entries but the first `keep`."""
     for column in state.log.values():
         del column[keep:]
 

@@ -11,6 +11,7 @@ import pytest
 
 from nnlab import nn, training
 from nnlab.datasets import StandardScaler, load_real_estate, load_xor
+from nnlab.engines import engine
 from nnlab.errors import CheckpointMismatch, DivergenceError, ShapeError, UnknownName
 from nnlab.nn import losses
 from nnlab.training import SGD, Adam, Momentum, cosine, fit, resume
@@ -307,6 +308,24 @@ def test_what_is_no_optimizer_or_engine_or_number_is_named(host64):
         run(host64, small(host64), x, y, engine=None)
     with pytest.raises(ValueError, match="steps must be a whole number from 1, not '10'"):
         run(host64, small(host64), x, y, steps="10")
+    with pytest.raises(TypeError, match=r'loss must be a function of nnlab\.nn\.losses .* such as "mse", not None'):
+        run(host64, small(host64), x, y, loss=None)
+    with pytest.raises(TypeError, match=r"callbacks must be a list, not <.*Progress.*>: put it into one, callbacks="):
+        run(host64, small(host64), x, y, callbacks=training.Progress())
+    with pytest.raises(TypeError, match="the engine 'eager' has no setting 'tile'; it takes none"):
+        engine("eager", tile=3)
+    with pytest.raises(TypeError, match="the engine 'tiled' has no setting 'tiles'; it takes tile, threads"):
+        engine("tiled", tiles=3)
+
+
+@pytest.mark.parametrize("name", ["eager", "tiled", "graph", "fused"])
+def test_fewer_rows_than_a_batch_are_refused_on_the_way_too(b, name):
+    if b.is_host != (name == "tiled") and name != "eager":
+        pytest.skip(f"{name} does not run on {b.home}")
+    x, y = line(b)
+    state = run(b, small(b), x, y, batch_size=6, rng=np.random.default_rng(0), engine=name).state
+    with pytest.raises(ValueError, match="batch_size is 6, but x has only 5 rows"):
+        resume(state, x[:5], y[:5], steps=40, override=True)
 
 
 def test_a_run_cannot_end_before_where_it_stands(host64):

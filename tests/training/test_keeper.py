@@ -14,7 +14,7 @@ import pytest
 import nnlab
 from nnlab import nn
 from nnlab.errors import DivergenceError
-from nnlab.training import SGD, Checkpoint, fit, load_checkpoint, resume
+from nnlab.training import SGD, Adam, Checkpoint, fit, load_checkpoint, resume
 
 
 def saved_steps(folder):
@@ -62,6 +62,48 @@ def test_ctrl_c_saves(b, tmp_path):
     x = b.asarray(np.linspace(-1, 1, 12).reshape(-1, 1))
     resume(state, x, x, callbacks=[Checkpoint(tmp_path / "a.safetensors", keep=2)])
     assert saved_steps(tmp_path)["a.safetensors"] == 50
+
+
+def two_signals():
+    signal.raise_signal(signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
+
+
+def out_of_memory():
+    raise MemoryError
+
+
+@pytest.mark.parametrize("engine", ["eager", "graph", "fused"])
+@pytest.mark.parametrize(("break_off", "error"), [(two_signals, KeyboardInterrupt), (out_of_memory, MemoryError)])
+def test_what_is_saved_of_a_broken_step_is_the_last_log(tmp_path, monkeypatch, engine, break_off, error):
+    b = nnlab.backend("sim")
+    x = b.asarray(np.linspace(-1, 1, 12).reshape(-1, 1))
+    change, at, path = Adam._change, None, tmp_path / "a.safetensors"
+
+    def breaking(self, name, *given):
+        change(self, name, *given)
+        if (self.step, name) == at:
+            break_off()
+
+    def train():
+        model = nn.mlp([1, 4, 1], backend=b, rng=np.random.default_rng(0))
+        options = {"loss": "mse", "rate": 0.05, "steps": 24, "log_every": 5, "engine": engine}
+        return fit(model, x, x, optimizer=Adam(), callbacks=[Checkpoint(path, every=1000)], **options)
+
+    monkeypatch.setattr(Adam, "_change", breaking)
+    whole = train()
+    for update, step in ((2, 0), (13, 10)):
+        at = (update, "2.weight")
+        with pytest.raises(error):
+            train()
+        at = None
+        state = load_checkpoint(path, backend=b)
+        assert state.step == state.optimizer.step == step
+        again = resume(state, x, x)
+        assert again.step == whole.step
+        assert again.loss == whole.loss
+        for name, value in whole.state.arrays.items():
+            np.testing.assert_array_equal(b.to_host(again.state.arrays[name]), b.to_host(value), err_msg=name)
 
 
 def test_divergence_saves_the_last_good_state(b, tmp_path):
