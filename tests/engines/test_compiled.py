@@ -219,3 +219,15 @@ def test_numba_is_looked_for_and_not_loaded():
         "sys.modules['numba'] = None; assert not c.have_numba()"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@needs_numba
+def test_the_compiled_loop_overflows_where_the_others_do():
+    """D-13 in float32."""
+    b = nnlab.backend("numpy")
+    x = b.asarray(np.linspace(0, 100, 51).reshape(-1, 1))
+    model = nn.mlp([1, 1], backend=b, rng=np.random.default_rng(0))
+    model.parameters["0.weight"][...] = 0
+    with pytest.raises(DivergenceError) as caught:
+        fit(model, x, 5 * x + 3, loss="mse", optimizer=SGD(), rate=0.01, steps=200, engine="tiled")
+    assert caught.value.step == 9

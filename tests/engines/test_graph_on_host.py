@@ -84,3 +84,13 @@ def test_kernels_against_float64_and_against_themselves(tmp_path, host64, case, 
     np.testing.assert_array_equal(again, losses)
     for name, value in arrays.items():
         np.testing.assert_array_equal(others[name], value, err_msg=name)
+
+
+def test_nan_reaches_the_loss(tmp_path):
+    """Past ReLU and cut-off probabilities."""
+    state, x, y = state_and_data(([3, 7, 2], "relu", "sigmoid", "bce", SGD, 40, None, True), nnlab.backend("numpy"))
+    state.model.parameters["0.weight"][0, 0] = np.nan
+    plan = step_plan(state, x)
+    step = HostStep(plan, state, x, y, compiled(plan, tmp_path), 0)
+    step()
+    assert np.isnan(step.losses[0])

@@ -133,14 +133,22 @@ def test_tiles_in_tf32_keep_three_digits(tmp_path, monkeypatch, host64):
         assert 1e-5 < away < 2e-3, name
 
 
-@pytest.mark.parametrize("kernel", ["tile", "loop_grid"])
-@pytest.mark.parametrize("products", [1, 3])
-def test_nan_of_any_bits_reaches_the_loss(tmp_path, monkeypatch, kernel, products):
-    """A card's own NaN has all bits set: half a unit more must not make a number of it."""
+OF_A_CARD, OF_BOTH_SIGNS = (0x7FFFFFFF,), (0x7FFFFFFF, 0xFFFFFFFF)
+NANS = [
+    *[("loop_rows", 3, bits) for bits in OF_A_CARD],
+    *[("loop_weights", 3, bits) for bits in OF_A_CARD],
+    *[(kernel, 3, bits) for kernel in ("tile", "loop_grid") for bits in OF_A_CARD],
+    *[(kernel, 1, bits) for kernel in ("tile", "loop_grid") for bits in OF_BOTH_SIGNS],
+]
+
+
+@pytest.mark.parametrize(("kernel", "products", "bits"), NANS)
+def test_nan_reaches_the_loss(tmp_path, monkeypatch, kernel, products, bits):
+    """Past ReLU, cut-off probabilities and TF32's half a unit, of which a NaN with all bits set could become a number."""
     monkeypatch.setattr(fused_tile, "LEAST_ROWS", 1)
-    case = ([5, 12, 40, 2], "tanh", "linear", "mse", SGD, 150, None, True, 2)
+    case = ([5, 12, 40, 2], "relu", "sigmoid", "bce", SGD, 20, None, True, 2)
     state, x, y = state_and_data(case, nnlab.backend("numpy"))
-    state.model.parameters["0.weight"].view(np.uint32)[0, 0] = 0x7FFFFFFF
+    state.model.parameters["0.weight"].view(np.uint32)[0, 0] = bits
     plan = plan_of(case, state, kernel, products=products)
     losses = FusedSession(state, x, y, HostLoop(plan, state, x, y, compiled(plan, tmp_path), 0)).advance(2)
     assert np.isnan(losses).all()

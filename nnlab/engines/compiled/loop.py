@@ -12,6 +12,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from nnlab.engines.compiled import activations
 from nnlab.engines.compiled import layers as passes
 from nnlab.engines.compiled.activations import ONE, ZERO, F
@@ -78,7 +80,7 @@ def compare(loss: int, share: Any, count: int, p: Array, y: Array, d: Array) -> 
                 value, step = cross_entropy(loss == 2, p[unit, t], y[unit, t])
                 total += value
                 d[unit, t] *= share * step
-    return total * float(share)
+    return float(np.float32(total)) * float(share)  # an overflow shows here as in the other engines
 
 
 @compiled(**OPTIONS)

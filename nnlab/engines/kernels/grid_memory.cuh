@@ -10,11 +10,11 @@ __host__ __device__ constexpr int delta_stride(int level) { return rounded_up(WI
 __host__ __device__ constexpr bool keeps_slope(int level) { return ACTIVATION[level - 1] == SINE; }
 constexpr int TALL = rounded_up(ROWS, CHUNK);
 
-enum Part { WEIGHTS, ROUNDED, VALUES, SLOPES, DELTAS, TERMS, SPARE };
+enum Part { WEIGHTS, WORDS, VALUES, SLOPES, DELTAS, TERMS, SPARE };
 __host__ __device__ constexpr int size(Part part, int l) {
     switch (part) {
         case WEIGHTS: return l < LAYERS ? ARRAYS * value_stride(l) * delta_stride(l + 1) : 0;  // layer l, its memories
-        case ROUNDED: return l < LAYERS && PRODUCTS == 1 ? value_stride(l) * delta_stride(l + 1) : 0;  // to TF32
+        case WORDS: return l < LAYERS && PRODUCTS == 1 ? value_stride(l) * delta_stride(l + 1) : 0;  // of TF32
         case VALUES: return l > 0 && l < LAYERS ? TALL * value_stride(l) : 0;
         case SLOPES: return l > 0 && l < LAYERS && keeps_slope(l) ? TALL * value_stride(l) : 0;
         case DELTAS: return l > 0 ? TALL * delta_stride(l) : 0;
@@ -28,7 +28,7 @@ __host__ __device__ constexpr int begin(Part part, int level) {
         for (int l = 0; l <= (p < part ? LAYERS : level - 1); ++l) at += size(Part(p), l);
     return at;
 }
-constexpr Part OPERANDS = PRODUCTS == 1 ? ROUNDED : WEIGHTS;  // what the products read of a layer
+constexpr Part OPERANDS = PRODUCTS == 1 ? WORDS : WEIGHTS;  // what the products read of a layer
 static_assert(begin(SPARE, LAYERS + 1) == WORKSPACE, "the plan counts the same floats");
 
 __host__ __device__ constexpr int tensor(int layer) {  // number of the layer's weight among the model's tensors
@@ -51,7 +51,7 @@ __device__ void exchange(float* memory, float* const* arrays) {
             else here = there;
         }
         if constexpr (!WRITE && PRODUCTS == 1)
-            memory[begin(ROUNDED, L) + k * STRIDE + unit] = to_word(memory[begin(WEIGHTS, L) + k * STRIDE + unit]);
+            memory[begin(WORDS, L) + k * STRIDE + unit] = to_word(memory[begin(WEIGHTS, L) + k * STRIDE + unit]);
     }
     if constexpr (!WRITE && L > 0 && BIAS[L])
         for (int row = blockIdx.x * THREADS + threadIdx.x; row < ROWS; row += BLOCKS * THREADS)

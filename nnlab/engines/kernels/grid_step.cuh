@@ -120,9 +120,9 @@ struct Step {
                    MEMORIES > 1 ? p.of[ARRAYS - 1].at[i] : none);
         for (int k = 0; k < ARRAYS; ++k) *reinterpret_cast<Quad*>(parameters<L>(k, unit, n)) = p.of[k];
         if constexpr (PRODUCTS == 1) {
-            Quad rounded;
-            for (int i = 0; i < 4; ++i) rounded.at[i] = to_word(p.of[0].at[i]);
-            *reinterpret_cast<Quad*>(memory + begin(OPERANDS, L) + unit * delta_stride(L + 1) + n) = rounded;
+            Quad words;
+            for (int i = 0; i < 4; ++i) words.at[i] = to_word(p.of[0].at[i]);
+            *reinterpret_cast<Quad*>(memory + begin(OPERANDS, L) + unit * delta_stride(L + 1) + n) = words;
         }
     }
 

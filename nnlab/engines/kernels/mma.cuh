@@ -10,7 +10,7 @@
 constexpr unsigned HALF = 0x1000u, SEEN = 0xffffe000u;
 
 __device__ inline float to_word(float v) {
-    return PRODUCTS == 3 ? v : __int_as_float(min(__float_as_int(v), 0x7fffefff) + int(HALF));
+    return PRODUCTS == 3 || v != v ? v : __uint_as_float(__float_as_uint(v) + HALF);
 }
 __device__ inline float from_word(float word) {
     return PRODUCTS == 3 ? word : __uint_as_float(max(__float_as_uint(word), HALF) - HALF);

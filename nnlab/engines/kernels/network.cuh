@@ -72,7 +72,7 @@ __device__ inline void activate(float z, float& a, float& slope) {
         a = logistic(z);
         slope = (1.0f - a) * a;
     } else if constexpr (ACTIVATION[L] == RELU) {
-        a = fmaxf(z, 0.0f);
+        a = z <= 0.0f ? 0.0f : z;  // unlike fmaxf, this leaves a NaN one
         slope = z > 0.0f ? 1.0f : 0.0f;
     } else if constexpr (ACTIVATION[L] == LEAKY_RELU) {
         a = fmaxf(z, LEAK * z);
@@ -106,7 +106,7 @@ __device__ inline void lose(float p, float t, float& term, float& gradient) {
         term = fmaxf(p, 0.0f) - p * t + log1pf(expf(-fabsf(p)));
         gradient = (logistic(p) - t) * SHARE;
     } else {
-        p = fminf(fmaxf(p, 1e-7f), 1.0f - 1e-7f);
+        p = p < 1e-7f ? 1e-7f : p > 1.0f - 1e-7f ? 1.0f - 1e-7f : p;  // a NaN stays one
         term = -(t * logf(p) + (1.0f - t) * log1pf(-p));
         gradient = (p - t) / (p * (1.0f - p)) * SHARE;
     }

@@ -74,8 +74,6 @@ static float __uint_as_float(unsigned bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-static int __float_as_int(float value) { return int(__float_as_uint(value)); }
-static float __int_as_float(int bits) { return __uint_as_float(unsigned(bits)); }
 template <typename Value>
 static void mail(Value* place, int block, Value value) {
     const int mine = fibers[current].block, theirs = mine / CLUSTER * CLUSTER + block;
