@@ -58,10 +58,13 @@ def sides(size: tuple[int, ...], height: int, width: int) -> tuple[int, int]:
 
 
 def notes_of(state: TrainState, path: str) -> dict[str, Any]:
-    """What a checkpoint says about its picture. Raises CheckpointMismatch for one that learned no picture."""
+    """What a checkpoint says about its picture. Raises CheckpointMismatch where it says nothing."""
     notes = state.extra.get("picture")
     if not isinstance(notes, dict) or notes.get("values") != "ink":
-        raise CheckpointMismatch(f"{path}: this network has learned no picture; nnlab train makes one that has")
+        raise CheckpointMismatch(
+            f"{path}: this checkpoint has no notes of a picture, as those of nnlab train have; "
+            "to draw another network, give nnlab.images.render a function of pixel centres"
+        )
     return notes
 
 

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=seed, help=f"where the random weights come from (0){new}")
     parser.add_argument("--backend", default="numpy", help="numpy, sim or cupy (%(default)s)")
-    parser.add_argument("--engine", help="how steps are run (tiled on numpy, else eager)")
+    parser.add_argument("--engine", help="how steps are run (tiled on numpy, else eager; with --resume, as before)")
     parser.add_argument("--time-lapse", metavar="FILE", help="an animation of the training: .gif, .png or .apng")
     parser.add_argument("--frames", type=count, default=40, metavar="N", help="how many pictures, about (%(default)s)")
     parser.add_argument("--strip", metavar="FILE", help="the same as one .png, a few frames side by side")
@@ -64,10 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     _check_files(arguments)
     backend = nnlab.backend(arguments.backend)
-    arguments.engine = arguments.engine or ("tiled" if backend.is_host else "eager")
     state = _saved(arguments, backend) if arguments.resume else None
     if state is None:
         _fill_in(arguments)
+        arguments.engine = arguments.engine or ("tiled" if backend.is_host else "eager")
     picture = _picture(arguments, state)
     history = _train(arguments, backend, picture, state)
     own, constant = score(history.state.model, picture)

@@ -13,6 +13,7 @@ from nnlab.nn.losses import Loss
 from nnlab.optim import TrainState
 
 TABLE = 2**20  # row numbers, at most, that are drawn ahead: 8 MB
+KEPT = 2**26  # outputs and sums, about, that layers keep at most of a prediction for the loss: 256 MB in float32
 
 
 class Session(ABC):
@@ -22,6 +23,9 @@ class Session(ABC):
     stop: asked between steps (or short slices of them); once it says True, `advance` returns early.
     """
 
+    state: TrainState
+    x: Array
+    y: Array
     stop: Callable[[], bool] = staticmethod(lambda: False)
 
     @abstractmethod
@@ -31,9 +35,14 @@ class Session(ABC):
         Returns the losses of the steps taken, one array of the model's home.
         """
 
-    @abstractmethod
     def evaluate(self) -> Array:
         """The loss over all rows as things stand, a 0-d array of the model's home; nothing is changed."""
+        model, xp = self.state.model, self.state.model.backend.xp
+        kept = 2 * sum(value.shape[-1] for name, value in model.parameters.items() if name.endswith("weight"))
+        rows = max(1, KEPT // max(1, kept))  # a picture of millions of pixels is predicted piece by piece
+        pieces = [model(self.x[first : first + rows]) for first in range(0, len(self.x), rows)]
+        loss, _ = self.state.loss(pieces[0] if len(pieces) == 1 else xp.concatenate(pieces), self.y)
+        return loss
 
 
 class Engine(ABC):

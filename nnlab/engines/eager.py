@@ -29,10 +29,6 @@ class EagerSession(Session):
             state.step += 1
         return losses
 
-    def evaluate(self) -> Array:
-        loss, _ = self.state.loss(self.state.model(self.x), self.y)
-        return loss
-
 
 class Eager(Engine):
     """One operation after another; the reference that the other engines are compared with."""

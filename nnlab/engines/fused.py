@@ -58,10 +58,6 @@ class FusedSession(Session):
             b.synchronize()
         return losses[:taken]
 
-    def evaluate(self) -> Array:
-        loss, _ = self.state.loss(self.state.model(self.x), self.y)
-        return loss
-
     def _take(self, losses: Array, table: tuple[np.ndarray, np.ndarray | None]) -> int:
         """Launch a slice of len(losses) steps; how many it takes."""
         self.loop.launch(losses, *self._upload(table))

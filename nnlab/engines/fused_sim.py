@@ -9,12 +9,15 @@ import numpy as np
 
 from nnlab.backends import Array, NumpyBackend
 from nnlab.backends.sim.backend import SimBackend
+from nnlab.backends.sim.device import load_device
 from nnlab.engines.eager import EagerSession
 from nnlab.engines.fused import FusedSession, Loop
 from nnlab.engines.fused_gemm import GemmPlan
 from nnlab.engines.fused_plan import Plan
 from nnlab.nn.networks import from_config
 from nnlab.optim import TrainState, optimizer_from_config
+
+RATE = "product_rate_float32"
 
 
 class SimLoop(Loop):
@@ -27,10 +30,9 @@ class SimLoop(Loop):
 
     def __init__(self, plan: Plan, state: TrainState, x: Array, y: Array) -> None:
         self.plan, self.state, self.x, self.y = plan, state, x, y
-        self.seconds = (
-            plan.kernel_seconds if isinstance(plan, GemmPlan) else plan.step_seconds
-        )  # of the launch with the arithmetic
         self.backend = cast(SimBackend, state.model.backend)
+        of_launch = plan.kernel_seconds if isinstance(plan, GemmPlan) else plan.step_seconds
+        self.seconds = of_launch * times_slower(self.backend)  # of each step's launch, or its part of one
         self.twin, self.taken = host_twin(state), 0
 
     def launch(self, losses: Array, factors: Array, rows: Array | None) -> None:
@@ -79,7 +81,7 @@ class SimProducts(SimLoop):
                 return
 
     def _book(self, kernel: str, losses: Array) -> None:
-        self.backend.launch(kernel, (losses,), lambda losses: None, seconds=self.plan.kernel_seconds)
+        self.backend.launch(kernel, (losses,), lambda losses: None, seconds=self.seconds)
 
 
 class SimSession(FusedSession):
@@ -98,6 +100,11 @@ class SimSession(FusedSession):
         self.loop.stop = self.stop
         super()._take(losses, table)
         return self.loop.taken
+
+
+def times_slower(backend: SimBackend) -> float:
+    """Than the H200, for which plans are timed: by how fast the devices' files say that float32 is multiplied."""
+    return load_device("h200").kernel[RATE] / backend.gpu.device.kernel[RATE]
 
 
 def host_twin(state: TrainState) -> TrainState:

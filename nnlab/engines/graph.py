@@ -64,10 +64,6 @@ class GraphSession(Session):
             b.synchronize()  # a chunk at a time, so that a Ctrl-C is noticed before thousands of steps are queued
         return b.xp.concatenate(taken) if taken else self.losses[:0]
 
-    def evaluate(self) -> Array:
-        loss, _ = self.state.loss(self.state.model(self.x), self.y)
-        return loss
-
     def _replay(self, count: int) -> int:
         """Queue so many steps, or fewer where `stop()` says so; a simulated GPU takes each one at once."""
         for taken in range(count):

@@ -8,7 +8,7 @@ import numpy as np
 
 from nnlab.backends.sim.backend import SimBackend
 from nnlab.engines.eager import EagerSession
-from nnlab.engines.fused_sim import host_twin
+from nnlab.engines.fused_sim import host_twin, times_slower
 from nnlab.engines.graph_plan import StepPlan
 
 if TYPE_CHECKING:
@@ -24,16 +24,17 @@ class SimStep:
     def __init__(self, plan: StepPlan, session: GraphSession) -> None:
         self.plan, self.session = plan, session
         self.twin = host_twin(session.state)
+        self.slower = times_slower(cast(SimBackend, session.backend))
 
     def __call__(self) -> None:
         session = self.session
         backend = cast(SimBackend, session.backend)
         *before, last = self.plan.launches
         for launch in before:
-            backend.launch(launch.name, (session.place,), lambda place: None, seconds=launch.seconds)
+            backend.launch(launch.name, (session.place,), lambda place: None, seconds=launch.seconds * self.slower)
         changed = session.state.arrays.values()
         arrays = (session.place, session.losses, session.x, session.y, *changed)
-        backend.launch(last.name, arrays, self._step, seconds=last.seconds)
+        backend.launch(last.name, arrays, self._step, seconds=last.seconds * self.slower)
 
     def _step(self, place: np.ndarray, losses: np.ndarray, x: np.ndarray, y: np.ndarray, *changed: np.ndarray) -> None:
         """One step of the twin, from where the simulated arrays stand to where they shall stand."""

@@ -174,7 +174,7 @@ def kernels(device: Device, sizes: Sequence[int], rows: int, *, sums: bool, fuse
 
 
 def cost(way: Way, machine: str, sizes: Sequence[int], rows: int) -> Cost | None:
-    """A way of the device on a modelled card, "h200" or "laptop"; None where the fused engine has no kernel for it."""
+    """A way of the device on a modelled card, "h200" or "laptop"; None where the fused engine's tile does not fit."""
     device, roofs = load_device(machine), MACHINES[machine]
     if way.engine is not None:
         return _fused(way, machine, device, sizes, rows)
@@ -220,7 +220,7 @@ def _fused(way: Way, machine: str, device: Device, sizes: Sequence[int], rows: i
 
 
 def _plan(card: Card, sizes: Sequence[int], rows: int, products: int) -> Plan | None:
-    """The plan that the fused engine would take."""
+    """The fused engine's plan with `tile`, or with one of its loops; its other kernels are not modelled here."""
     layers = len(sizes) - 1
     chain = Chain(tuple(sizes), (1,) * layers, ("tanh",) * (layers - 1) + ("sigmoid",), (0.0,) * layers)
     run = Run(rows=rows, batched=False, loss=LOSS_NAMES.index("mse"), optimizer=0, memories=0, settings={})

@@ -96,6 +96,14 @@ def test_ctrl_c_and_resume_give_the_same_network(folder, monkeypatch, capsys):
     assert one.log["loss"] == other.log["loss"]
 
 
+def test_resume_goes_on_with_the_engine_of_before(folder, capsys):
+    common = ["train", "i.png", "--out", "e.safetensors"]
+    assert main([*common, "--hidden", "8", "--size", "20", "--steps", "5", "--engine", "eager"]) == 0
+    capsys.readouterr()
+    assert main([*common, "--resume", "--steps", "8", "--override", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["engine"] == "eager"
+
+
 def test_resume_on_another_total_needs_a_word(folder, capsys):
     assert main(["train", "i.png", "--out", "a.safetensors", *SMALL[:4], "--steps", "20"]) == 0
     assert main(["train", "i.png", "--out", "a.safetensors", "--resume", "--steps", "30"]) == 1
@@ -196,7 +204,7 @@ def test_errors_are_one_line_and_leave_the_run_alone(folder, capsys):
         (["train", "i.png", "--out", "a.safetensors", "--resume", "--hidden", "4"], "leave out --hidden"),
         (["train", "other.png", "--out", "a.safetensors", "--resume"], "is not the picture"),
         (["train", "i.png", "--out", "cut.safetensors", "--resume"], "cut.safetensors: this checkpoint is damaged"),
-        (["train", "i.png", "--out", "line.safetensors", "--resume"], "learned no picture"),
+        (["train", "i.png", "--out", "line.safetensors", "--resume"], "no notes of a picture"),
         (["train", "i.png", "--out", "folder"], "folder: is a folder; name a file in it"),
         (["train", "folder", "--out", "b.safetensors"], "folder: is a folder; name a file in it"),
         (["train", "i.png", "--out", "a.safetensors", "--resume", "--steps", "9"], "add --override"),
@@ -209,7 +217,7 @@ def test_errors_are_one_line_and_leave_the_run_alone(folder, capsys):
         (["train", "i.png", "--out", "b.safetensors", "--time-lapse", "a.mp4"], ".gif, .png or .apng"),
         (["train", "i.png", "--out", "no/b.safetensors", *SMALL[:4], "--steps", "2"], "make it first"),
         (["render", "cut.safetensors", "a.png"], "damaged"),
-        (["render", "line.safetensors", "a.png"], "learned no picture"),
+        (["render", "line.safetensors", "a.png"], "no notes of a picture"),
         (["render", "i.png", "a.png"], "damaged (cut off, or altered since it was saved), or is no checkpoint"),
         (["render", "absent.safetensors", "a.png"], "no such file"),
         (["render", "a.safetensors", "a.jpg"], "PNG only"),

@@ -144,7 +144,7 @@ NANS = [
 
 @pytest.mark.parametrize(("kernel", "products", "bits"), NANS)
 def test_nan_reaches_the_loss(tmp_path, monkeypatch, kernel, products, bits):
-    """Past ReLU, cut-off probabilities and TF32's half a unit, of which a NaN with all bits set could become a number."""
+    """Past ReLU, cut-off probabilities and TF32's half a unit, which could make a number of a NaN with all bits set."""
     monkeypatch.setattr(fused_tile, "LEAST_ROWS", 1)
     case = ([5, 12, 40, 2], "relu", "sigmoid", "bce", SGD, 20, None, True, 2)
     state, x, y = state_and_data(case, nnlab.backend("numpy"))

@@ -7,9 +7,10 @@ import pytest
 
 import nnlab
 from nnlab import nn
-from nnlab.engines import engine
+from nnlab.engines import base, engine
+from nnlab.engines.eager import EagerSession
 from nnlab.nn import losses
-from nnlab.optim import Adam, TrainState, constant
+from nnlab.optim import SGD, Adam, TrainState, constant
 
 RUNS = {  # engine, network, rows, a launch that it books
     "fused, small": ("fused", [6, 8, 1], 50, "loop_rows"),
@@ -64,3 +65,43 @@ def test_preparing_reads_nothing_back(case):
     with state.model.backend.measure() as receipt:
         runner.prepare(state, x, y)
     assert receipt.d2h_copies == receipt.d2h_bytes == 0
+
+
+@pytest.mark.parametrize("name", ["eager", "fused"])
+def test_the_loss_of_a_large_picture_is_taken_piece_by_piece(monkeypatch, name):
+    """A forward pass over all rows at once would keep 20 MB of layers' outputs."""
+    monkeypatch.setattr(base, "KEPT", 2**18)
+    b = nnlab.backend("sim", memory=2**23)
+    rng = np.random.default_rng(0)
+    x, y = b.asarray(rng.uniform(-1, 1, (20_000, 2))), b.asarray(rng.uniform(0, 1, (20_000, 1)))
+    model = nn.mlp([2, 64, 64, 1], backend=b, rng=rng)
+    state = TrainState(model, losses.mse, SGD(), constant(0.01), steps=2, log_every=2)
+    state.optimizer.prepare(model.parameters)
+    if name == "fused":
+        session = engine("fused").prepare(state, x, y)
+        session.advance(2)
+    else:
+        session = EagerSession(state, x, y)
+    seen = float(session.evaluate())
+    whole = nnlab.backend("numpy")
+    p = model.to(whole)(whole.asarray(b.to_host(x)))
+    assert seen == pytest.approx(float(losses.mse(p, b.to_host(y))[0]), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["graph", "fused", "fused-tf32"])
+def test_kernels_of_our_own_are_slower_on_a_slower_card(name):
+    """The cub's step holds 5.9 billion operations, for which an RTX 4060 Laptop needs 511 us at the least."""
+    took = {}
+    for device in ("h200", "laptop"):
+        b = nnlab.backend("sim", device=device)
+        rng = np.random.default_rng(0)
+        x, y = b.asarray(rng.uniform(-1, 1, (40_000, 2))), b.asarray(rng.uniform(0, 1, (40_000, 1)))
+        model = nn.mlp([2, 64, 64, 128, 64, 32, 32, 32, 1], backend=b, rng=rng)
+        state = TrainState(model, losses.mse, SGD(), constant(0.01), steps=2, log_every=2)
+        state.optimizer.prepare(model.parameters)
+        session = engine(name).prepare(state, x, y)
+        session.advance(1)  # compiles
+        with b.measure() as receipt:
+            session.advance(1)
+        took[device] = receipt.seconds
+    assert took["laptop"] > 511e-6 > took["h200"]

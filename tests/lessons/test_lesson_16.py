@@ -218,7 +218,7 @@ def test_the_widget_says_who_wins_and_why(ui):
     assert "fused engine, TF32 is the fastest" in ui.show(width=64, side=200, card="H200")
     assert "the step as a graph is the fastest" in ui.show(width=128, side=200, card="H200")
     assert "NumPy beats sums as products" in ui.show(width=8, side=16, card="H200")
-    assert "has no kernel here" in ui.show(width=64, side=200, card="RTX 4060 Laptop")
+    assert "does not fit its tile kernel" in ui.show(width=64, side=200, card="RTX 4060 Laptop")
     assert re.search(r"the step as a graph [\d,.]+ µs;", ui.show(width=64, side=16, card="H200"))  # none explains it
     assert re.search(r"the step as a graph [\d,.]+ µs \(memory\)", ui.show(width=64, side=200, card="H200"))
 

@@ -107,7 +107,7 @@ def _parameters(sizes: Sequence[int]) -> int:
 
 def _described(one: Cost | None) -> str:
     if one is None:
-        return "has no kernel here"
+        return "does not fit its tile kernel (others are not drawn)"
     explains = one.seconds < EXPLAINS * one.bounds[one.rules]
     return _shown(one.seconds) + (f" ({one.rules})" if explains else "")
 
