@@ -21,7 +21,7 @@ class TrainState:
 
     step: updates done so far. steps: the planned total. schedule: rate by global step. batch_size: rows a step, or
     None for all. batch_seed: from it the rows of every step follow. log: see History. extra: JSON-able notes that
-    travel along, such as the size and value range of a picture, or "engine", the settings of an engine that has some.
+    travel along, such as the size and value range of a picture, or "engine_settings", of an engine that has some.
     """
 
     model: Sequential

@@ -97,7 +97,9 @@ def resume(
     steps: the total over all parts. A total other than the planned one raises CheckpointMismatch, since schedules
     are laid out over the total; override=True accepts it, keeps the schedule, and notes it in
     state.extra["overrides"]; a total below the steps already taken is a ValueError. engine: by default the one of the
-    run so far, with its settings. A run that is already complete returns at once. Raises what `fit` raises.
+    run so far, with its settings; "tiled" takes its threads from the cores here unless Tiled(tile, threads) said how
+    many, and on another number of them the last bits may differ. A run that is already complete returns at once.
+    Raises what `fit` raises.
     """
     if steps is not None and steps != state.steps:
         steps = _whole("steps", steps)
@@ -112,8 +114,10 @@ def resume(
         state.extra.setdefault("overrides", []).append(note)
         state.steps = steps
         _cut_log(state, sum(step < state.step for step in state.log["step"]))  # the longer run measures its end again
+    if state.step == state.steps:
+        return History(state)
     if engine is None:
-        engine = engine_by_name(state.engine, **state.extra.get("engine", {}))
+        engine = engine_by_name(state.engine, **state.extra.get("engine_settings", {}))
     return _run(state, x, y, engine, callbacks)
 
 
@@ -124,9 +128,9 @@ def _run(state: TrainState, x: Array, y: Array, engine: str | Engine, callbacks:
     check_run(state, x, y)
     runner = engine if isinstance(engine, Engine) else engine_by_name(engine)
     state.engine = runner.name
-    state.extra.pop("engine", None)
+    state.extra.pop("engine_settings", None)
     if runner.settings:
-        state.extra["engine"] = runner.settings
+        state.extra["engine_settings"] = runner.settings
     state.optimizer.prepare(state.model.parameters)
     session = runner.prepare(state, x, y)
     if not any(isinstance(callback, Progress) for callback in callbacks):

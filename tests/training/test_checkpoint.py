@@ -116,7 +116,7 @@ def test_an_engine_resumes_with_its_settings(tmp_path):
     loaded = load_checkpoint(tmp_path / "a.safetensors", backend=b)
     resume(loaded, *data(b))
     assert_same_run(straight, loaded)
-    assert loaded.extra == {"engine": {"tile": 3, "threads": 2}}
+    assert loaded.extra == {"engine_settings": {"tile": 3, "threads": 2}}
     resume(part.state, *data(b), engine="tiled")
     assert part.state.extra == {}, "the settings of another engine"
 

@@ -349,3 +349,12 @@ def test_a_second_ctrl_c_stops_at_once(host64):
     with pytest.raises(KeyboardInterrupt):
         run(host64, small(host64), x, y, callbacks=[Impatient()])
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_complete_run_resumes_at_once_wherever_it_is(host64):
+    """Its engine may be one that this machine has not."""
+    x, y = line(host64)
+    history = run(host64, small(host64), x, y, steps=5)
+    history.state.engine = "fused"
+    again = resume(history.state, x, y)
+    assert (again.loss, again.interrupted) == (history.loss, False)
