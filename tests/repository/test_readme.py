@@ -81,6 +81,18 @@ def test_the_speed_table_says_what_was_recorded() -> None:
             assert float(shown.replace(",", "")) == pytest.approx(best, rel=0.015)
 
 
+def test_the_times_on_the_cpu_are_the_recorded_ones() -> None:
+    jobs = json.loads((ROOT / "data" / "recordings" / "steps-cpu.json").read_text(encoding="utf-8"))["jobs"]
+    said = re.search(r"takes (\S+) ms .*?: (\S+)\), (\S+) ms .*?: (\S+)\), and (\S+) µs .*?: (\S+)\)", README)
+    assert said is not None
+    for (name, unit), (ours, other) in zip(
+        (("siren", 1e3), ("simba", 1e3), ("estate", 1e6)), zip(*[iter(said.groups())] * 2, strict=True), strict=True
+    ):
+        times = {who: unit * statistics.median(r["train"]) for who, r in jobs[name]["contestants"].items()}
+        assert float(ours) == pytest.approx(times.pop("nnlab tiled"), rel=0.015)
+        assert float(other) == pytest.approx(min(times.values()), rel=0.015)
+
+
 def test_data_readme_names_every_file_with_its_licence() -> None:
     text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
     rows = {name: row for row, name in re.findall(r"^(\| \[(\S+)\].+)$", text, re.MULTILINE)}
