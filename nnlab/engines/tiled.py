@@ -15,6 +15,7 @@ import numbers
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class TiledSession(Session):
         _check_loss(state)
         check_arrays(self.arrays, model_arrays(state))
         losses = np.empty(n, dtype=state.model.backend.dtype)
-        with ThreadPoolExecutor(len(self.workers)) as pool, self.libraries.limit(limits=1, user_api="blas"):
+        with self._threads() as pool:
             for i, rows in enumerate(batches(state, len(self.x), n)):
                 if self.stop():
                     return losses[:i]
@@ -100,12 +101,25 @@ class TiledSession(Session):
         return losses
 
     def evaluate(self) -> Array:
-        rows = len(self.x)
-        total = 0.0
-        for tile in self._tiles(rows):
-            loss, _ = self.state.loss(self.workers[0].forward(self.x[tile]), self.y[tile])
-            total += float(loss) * self._share(tile, rows)
+        rows, many = len(self.x), len(self.workers)
+        tiles = list(self._tiles(rows))
+
+        def parts(number: int) -> list[float]:
+            forward, loss = self.workers[number].forward, self.state.loss
+            mine = tiles[number::many]
+            with np.errstate(over="ignore", invalid="ignore"):  # a thread has its own; fit checks the loss
+                return [float(loss(forward(self.x[tile]), self.y[tile])[0]) * self._share(tile, rows) for tile in mine]
+
+        with self._threads() as pool:
+            found = list(pool.map(parts, range(many)))
+        total = sum(found[i % many][i // many] for i in range(len(tiles)))  # in order, however many threads
         return np.asarray(total, dtype=self.state.model.backend.dtype)
+
+    @contextmanager
+    def _threads(self) -> Iterator[ThreadPoolExecutor]:
+        """A thread for each worker, and one for BLAS in each."""
+        with ThreadPoolExecutor(len(self.workers)) as pool, self.libraries.limit(limits=1, user_api="blas"):
+            yield pool
 
     def _gradients(self, pool: ThreadPoolExecutor, rows: np.ndarray | None) -> float:
         """Fill the model's gradients from all tiles; the loss."""

@@ -12,7 +12,7 @@ import nnlab
 from nnlab import nn
 from nnlab.engines import Tiled, compiled, engine
 from nnlab.engines.small import SmallSession
-from nnlab.engines.tiled import TILE_BYTES, TiledSession
+from nnlab.engines.tiled import TILE_BYTES, TiledSession, Worker
 from nnlab.errors import DivergenceError
 from nnlab.nn import losses
 from nnlab.optim import SGD, Adam, Momentum, TrainState, constant
@@ -231,3 +231,15 @@ def test_the_compiled_loop_overflows_where_the_others_do():
     with pytest.raises(DivergenceError) as caught:
         fit(model, x, 5 * x + 3, loss="mse", optimizer=SGD(), rate=0.01, steps=200, engine="tiled")
     assert caught.value.step == 9
+
+
+def test_the_threads_share_an_evaluation_and_its_bits_stay(monkeypatch):
+    seen, forward = {}, Worker.forward
+    monkeypatch.setattr(Worker, "forward", lambda self, x: seen[threads].add(id(self)) or forward(self, x))
+    losses_of = []
+    for threads in (1, 3):
+        seen[threads] = set()
+        state, x, y = state_of([2, 16, 16, 1], 1_000, steps=2)
+        losses_of.append(Tiled(tile=70, threads=threads).prepare(state, x, y).evaluate())
+    assert [len(workers) for workers in seen.values()] == [1, 3]
+    assert losses_of[0].tobytes() == losses_of[1].tobytes()
