@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 
 import numpy as np
 import pytest
@@ -137,7 +136,7 @@ def test_after_ctrl_c_the_finished_jobs_are_written(tmp_path, monkeypatch, capsy
 
     def stopped_at_the_second(job, *rest):
         if job.name == "dispatch1":
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
         return real(job, *rest)
 
     monkeypatch.setattr(measure, "measure", stopped_at_the_second)
