@@ -85,8 +85,8 @@ __device__ inline void transposed(float* shared, unsigned first, Pieces<L>& c) {
         }
 }
 
-// tanh in few instructions, for any z, with an error of 2e-7 next to 1. (tanh.approx is off by 5e-4 there, and the slope
-// 1 - a * a by all of itself.)
+// tanh in few instructions, for any z, with an error of 2e-7 next to 1. (tanh.approx may be off by 2^-11 of itself, as the
+// PTX manual says, which next to 1 can be all of the slope 1 - a * a.)
 __device__ inline float quick_tanh(float z) {
 #ifdef ON_HOST
     return tanhf(z);
